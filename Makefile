@@ -1,5 +1,5 @@
 # Every target sets itself up: a .venv beside this file, dependencies by name.
-.PHONY: demo test lint matrix bench validate docs clean
+.PHONY: demo test quick lint matrix bench validate docs clean
 .DEFAULT_GOAL := demo
 
 PYTHON ?= python3
@@ -29,9 +29,12 @@ lint: .venv/dev
 	$(BIN)/mypy
 
 # A worker of pytest on every core, and a thread for each. The quick tests run first.
-test: export OMP_NUM_THREADS = 1
+test quick: export OMP_NUM_THREADS = 1
+quick: lint
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not pages and not validation"
+
 test: lint
-	$(BIN)/python -m pytest -n auto -m "not validation"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not validation"
 	$(BIN)/python -m sphinx -q -W --keep-going -j auto -b html docs docs/_build/html
 
 # Every supported Python that is installed: PYTHONS="python3.11 /opt/python3.13/bin/python" names them.
@@ -47,7 +50,7 @@ bench: .venv/dev
 	$(BIN)/python tests/bench/first_answer.py
 
 validate: .venv/dev
-	$(BIN)/python -m pytest -m validation
+	$(BIN)/python -m pytest --hypothesis-profile many -m "validation or hypothesis"
 
 docs: .venv/dev
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LEAST = 2  # interpreters: with one alone nothing is compared
-QUICK, BAYESIAN = "not slow and not validation", "bayes and not validation"
+QUICK, BAYESIAN = "not slow and not pages and not validation", "bayes and not validation"
 PACKAGES = ("pymc", "arviz", "nutpie")
 HEADINGS = ("Python", "PyMC", "ArviZ", "nutpie", "tests", "passed", "skipped", "failed", "")
 

@@ -40,8 +40,12 @@ QRELS = {"q1": {"d1": 2, "d2": 1}, "q2": {"d3": 2}}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the quick tests first."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+    """Run the quick tests first and the pages of the documentation last; those that sample come before other slow ones.
+
+    A long test at the very end would leave the other workers idle.
+    """
+    later = {"pages": 3, "slow": 2, "bayes": -1}
+    items.sort(key=lambda item: sum(n for name, n in later.items() if item.get_closest_marker(name)))
 
 
 def _folder(variable: str) -> Path:

@@ -136,6 +136,7 @@ def _check(page: Path, *, long: bool) -> None:
             assert same, f"{name}:{block.line} prints\n{_tidy(got)}and the page says\n{want}"
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_code_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -401,13 +401,13 @@ class NextPairs(Shown):
             lines.insert(
                 0, f"Systems are compared by P(success), the share of queries that satisfy most users: {scores.metric}."
             )
-        if not check.reached and state.open.any() and state.draws_from_sides:
-            lines.append(
-                f"{state.judging.explore:.0%} of the pairs are drawn at random, mostly half from the documents of each "
-                "side: their probability is shown."
-            )
         if check.reached:
             lines.append(f"The target is met ({'; '.join(check.reasons)}): no more judgments are needed.")
         elif not state.open.any():
             lines.append("Every pair is judged.")
+        elif state.draws_from_sides:
+            lines.append(
+                f"{state.judging.explore:.0%} of the pairs are drawn at random from both sides of the comparison, with "
+                "the probability shown."
+            )
         return lines

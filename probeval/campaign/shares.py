@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
 from typing import Any, TypedDict
 
 import numpy as np
@@ -300,9 +299,10 @@ def assessor_bias(grades: Floats, assessor: int) -> tuple[float, float, int]:
     >>> assessor_bias(grades, 0)
     (0.5, 0.5, 2)
     """
-    others = np.delete(grades, assessor, axis=0)
-    both = ~np.isnan(grades[assessor]) & ~np.isnan(others).all(axis=0)
-    gap = grades[assessor, both] - np.nanmean(others[:, both], axis=0)
+    judged = judged_by(grades, assessor)
+    others = np.delete(judged, assessor, axis=0)
+    both = ~np.isnan(others).all(axis=0)
+    gap = judged[assessor, both] - np.nanmean(others[:, both], axis=0)
     error = float(gap.std(ddof=1) / np.sqrt(len(gap))) if len(gap) > 1 else float("nan")
     return float(gap.mean()) if len(gap) else float("nan"), error, len(gap)
 
@@ -325,9 +325,15 @@ def assessor_alpha(grades: Floats, assessor: int, scale: Scale) -> float:
     >>> [round(assessor_alpha(grades, at, Scale.graded(2)), 2) for at in range(3)]
     [0.78, 0.15, 0.0]
     """
-    given = ~np.isnan(grades)
-    shared = given[assessor] & (given.sum(axis=0) > 1)
-    return krippendorff_alpha(grades[:, shared], level=grade_level(scale)) if shared.any() else float("nan")
+    return krippendorff_alpha(judged_by(grades, assessor), level=grade_level(scale))
+
+
+def judged_by(grades: Floats, assessor: int) -> Floats:
+    """The grades of the pairs that an assessor judged, shape (assessor, pair).
+
+    To look at these alone for each of many assessors takes time by their judgments, not by all pairs for each.
+    """
+    return np.asarray(grades[:, ~np.isnan(grades[assessor])])
 
 
 def grade_level(scale: Scale) -> str:
@@ -350,12 +356,12 @@ def agreements(who: Sequence[str], grades: Floats) -> tuple[AssessorAgreement, .
     (3, 2, 0.67)
     """
     found = []
-    for a, b in combinations(range(len(who)), 2):
-        both = ~np.isnan(grades[a]) & ~np.isnan(grades[b])
-        if both.any():
-            equal = int((grades[a, both] == grades[b, both]).sum())
-            kappa = weighted_kappa(grades[a], grades[b], weights="quadratic")
-            found.append(AssessorAgreement(who[a], who[b], int(both.sum()), equal, kappa))
+    for a in range(len(who)):
+        judged = judged_by(grades, a)
+        shared, equal = (~np.isnan(judged)).sum(axis=1), (judged == judged[a]).sum(axis=1)
+        for b in (a + 1 + np.flatnonzero(shared[a + 1 :])).tolist():
+            kappa = weighted_kappa(judged[a], judged[b], weights="quadratic")
+            found.append(AssessorAgreement(who[a], who[b], int(shared[b]), int(equal[b]), kappa))
     return tuple(found)
 
 

@@ -159,7 +159,7 @@ def gate(
 def _write_pairs(found: Gate, path: Path, n: int | None, talk: Talk) -> None:
     """Write the pairs to judge, none unless undecided."""
     likely = 0 if found.ahead is None else min(found.ahead["judgments"], MOST_PAIRS)
-    table = found.pairs(likely if n is None else n).drop(columns="probability")
+    table = found.pairs(likely if n is None else n)
     tabbed = path.name.removesuffix(".gz").endswith(".tsv")
     write_bytes(path, csv_text(table, separator="\t" if tabbed else ",").encode())
     if len(table):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import glob
 import gzip
 import os
+import re
 import select
 import stat
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -38,7 +40,7 @@ PREDICTIONS = "_predictions.json"  # how MTEB names the lists of a task
 MANIFEST = "partitions.json"  # of a campaign in partitions
 HEAD = 1 << 16  # bytes that tell what a file is
 CHUNK = 1 << 22  # bytes unpacked at once
-DEVICES = "/dev"
+STREAM = re.compile(r"/dev/std(out|err)|(?:/dev/fd|/proc/self/fd)/(\d+)")  # names of what is open already
 PATIENCE = 60.0  # seconds that a pipe may be silent
 
 
@@ -75,32 +77,46 @@ def _content(path: Path) -> bytes:
         return file.read()
 
 
-_pipes: dict[tuple[int, int], bytes] = {}  # a pipe can be read once, and is asked for its format and its content
+# A pipe can be read once, but is asked for its format and then for its content: it counts as a file with what came
+# last. What came is forgotten when the pipe is gone, written to again, or another one.
+_pipes: dict[Path, tuple[tuple[int, ...] | None, bytes]] = {}
+
+
+def _version(path: Path) -> tuple[int, ...] | None:
+    """The pipe at a path and the time of the last write to it; None if there is none."""
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino, about.st_mtime_ns
 
 
 def _piped(path: Path, most: int) -> bytes:
     """All that comes through a pipe, such as ``<(zcat run.gz)``; an error if nothing comes for a while."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # without a writer, opening would wait for ever
+    for other in [other for other, (version, _) in _pipes.items() if _version(other) != version]:
+        del _pipes[other]
+    if path not in _pipes:
+        content = b"".join(_received(path, most))
+        _pipes[path] = _version(path), content
+    return _pipes[path][1]
+
+
+def _received(path: Path, most: int) -> Iterator[bytes]:
+    """What comes through a pipe, part by part, until its writers close it."""
+    handle, size = os.open(path, os.O_RDONLY | os.O_NONBLOCK), 0  # without a writer, opening would wait for ever
     try:
-        about = os.fstat(handle)
-        key = about.st_dev, about.st_ino
-        if key in _pipes:
-            return _pipes[key]
-        parts, size = list[bytes](), 0
         while True:
             if not select.select([handle], [], [], PATIENCE)[0]:
                 raise DataError(f"nothing came through the pipe for {PATIENCE:g} s. Is its writer running?", path=path)
             part = os.read(handle, CHUNK)
             if not part:
-                break
-            parts.append(part)
+                return
             size += len(part)
             if size > most:
                 raise refuse_size("has", most, path=path)
+            yield part
     finally:
         os.close(handle)
-    _pipes[key] = b"".join(parts)
-    return _pipes[key]
 
 
 def _unpacked(path: Path, data: bytes) -> bytes:
@@ -171,8 +187,9 @@ def write_bytes(path: Path, data: bytes) -> None:
     if path.name.endswith(".gz"):
         data = gzip.compress(data, mtime=0)
     try:
-        if path.exists() and (path.is_relative_to(DEVICES) or not (path.is_file() or path.is_dir())):
-            with path.open("ab") as device:  # /dev/stdout may be a file, of which no byte is lost
+        stream = STREAM.fullmatch(str(path))
+        if stream or (path.exists() and not (path.is_file() or path.is_dir())):
+            with _open_stream(stream) if stream else path.open("wb") as device:
                 device.write(data)
             return
         path = path.resolve() if path.is_symlink() else path
@@ -190,6 +207,13 @@ def write_bytes(path: Path, data: bytes) -> None:
         if isinstance(error, OSError):
             raise DataError(f"cannot be written: {error.strerror or error}.", path=path) from None
         raise
+
+
+def _open_stream(name: re.Match[str]) -> BinaryIO:
+    """The stream of that name: a file opened anew would be written from its start, over what else is printed."""
+    sys.stdout.flush()
+    number = int(name[2]) if name[2] else {"out": 1, "err": 2}[name[1]]
+    return os.fdopen(os.dup(number), "wb")
 
 
 def _umask() -> int:

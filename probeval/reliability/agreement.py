@@ -5,10 +5,9 @@ See docs/theory/significance.md#alpha.
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from probeval.arrays import Floats
 from probeval.errors import ReliabilityError, did_you_mean
@@ -56,38 +55,61 @@ def krippendorff_alpha(values: ArrayLike, *, level: str = "nominal") -> float:
     table = np.asarray(values, dtype=float)
     if table.ndim != 2:
         raise ReliabilityError(f"Alpha needs a table of assessors by units, got an array of shape {table.shape}.")
-    grades, code = np.unique(table[~np.isnan(table)], return_inverse=True)
-    counts = np.zeros((table.shape[1], len(grades)))  # (unit, value)
-    np.add.at(counts, (np.nonzero(~np.isnan(table))[1], code), 1.0)
-    counts = counts[counts.sum(axis=1) > 1]
-    given = counts.sum(axis=1)
-    coincidences = np.einsum("uc,uk->ck", counts / (given - 1)[:, None], counts) - np.diag(
-        (counts / (given - 1)[:, None]).sum(axis=0)
-    )
-    margin = coincidences.sum(axis=1)
-    distance = _distance(grades, margin, level)
-    expected = float(margin @ distance @ margin)
-    return 1 - float((margin.sum() - 1) * (coincidences * distance).sum() / expected) if expected else float("nan")
+    given = ~np.isnan(table)
+    given &= given.sum(axis=0) > 1
+    grades, code = np.unique(table[given], return_inverse=True)
+    counts = sparse.csr_array((np.ones(len(code)), (np.nonzero(given)[1], code)), (table.shape[1], len(grades)))
+    # Shape (unit, value), and (value, value). Coincidences of a value with itself have no distance: they may stay.
+    coincidences = (counts.T @ sparse.diags_array(1 / (given.sum(axis=0) - 1)) @ counts).tocoo()
+    margin = np.bincount(code, minlength=len(grades)).astype(float)
+    places = _places(grades, margin, level)
+    between = "squared" if level in ("ordinal", "interval") else level
+    observed = coincidences.data @ _gap(places[coincidences.row], places[coincidences.col], between)
+    expected = _expected(places, margin, margin, between)
+    return 1 - float((margin.sum() - 1) * observed / expected) if expected else float("nan")
 
 
-def _distance(grades: Floats, margin: Floats, level: str) -> Floats:
-    """Return the squared distance between values, shape (value, value)."""
-    if level == "nominal":
-        return 1.0 - np.eye(len(grades))
-    if level == "ratio":
-        if (grades < 0).any():
-            raise ReliabilityError(f"Alpha at ratio level needs values from 0, got {grades[0]:g}. Use interval.")
-        total = grades[:, None] + grades
-        return np.asarray(np.divide(grades[:, None] - grades, total, out=np.zeros_like(total), where=total > 0) ** 2)
-    # Ordinal: the position of a value is the middle of its occurrences.
-    place = grades if level == "interval" else np.cumsum(margin) - margin / 2
-    return np.asarray((place[:, None] - place) ** 2)
+def _places(grades: Floats, margin: Floats, level: str) -> Floats:
+    """Return where values are on the axis of their distances, shape (value,)."""
+    if level == "ratio" and (grades < 0).any():
+        raise ReliabilityError(f"Alpha at ratio level needs values from 0, got {grades[0]:g}. Use interval.")
+    # Ordinal: the middle of the occurrences of the value.
+    return np.asarray(np.cumsum(margin) - margin / 2) if level == "ordinal" else grades
+
+
+def _gap(x: Floats, y: Floats, between: str) -> Floats:
+    """Return the distance of places, element by element."""
+    if between == "nominal":
+        return np.asarray(x != y, dtype=float)
+    if between == "ratio":
+        total = x + y
+        return np.asarray(np.divide(x - y, total, out=np.zeros_like(total), where=total > 0) ** 2)
+    return np.abs(x - y) if between == "linear" else (x - y) ** 2
+
+
+def _expected(x: Floats, p: Floats, q: Floats, between: str) -> float:
+    r"""Return the distance expected from margins, :math:`\sum_{ij} p_i \, q_j \, d(x_i, x_j)`, x in rising order.
+
+    It is computed without the matrix of distances where that is possible: real grades have thousands of values.
+    """
+    if between == "ratio":
+        return float(p @ _gap(x[:, None], x, between) @ q)
+    if between == "nominal":  # all but equal ones
+        return float(p.sum() * q.sum() - p @ q)
+    if between == "linear":  # a step of the axis is between all pairs with one place below it and one above
+        below_p, below_q = np.cumsum(p)[:-1], np.cumsum(q)[:-1]
+        return float(np.diff(x) @ (below_p * (q.sum() - below_q) + below_q * (p.sum() - below_p)))
+    x = x - x[:1]  # (x_i - x_j)^2 multiplied out, from the first place on
+    return float(q.sum() * (p @ x**2) + p.sum() * (q @ x**2) - 2 * (p @ x) * (q @ x))
 
 
 def weighted_kappa(x: ArrayLike, y: ArrayLike, *, weights: str = "quadratic") -> float:
     r"""Return the kappa of two assessors: their disagreement relative to that expected from their shares of grades.
 
-    .. math:: \kappa = 1 - \frac{\sum_{ij} w_{ij} \, o_{ij}}{\sum_{ij} w_{ij} \, e_{ij}}
+    .. math:: \kappa = 1 - \frac{\sum_{ij} w_{ij} \, o_{ij}}{\sum_{ij} w_{ij} \, p_i q_j},
+
+    with the shares :math:`o_{ij}` of units that one grades i and the other j, and each one's shares of grades,
+    :math:`p_i` and :math:`q_j`. NaN if all grades are equal.
 
     Parameters
     ----------
@@ -106,10 +128,12 @@ def weighted_kappa(x: ArrayLike, y: ArrayLike, *, weights: str = "quadratic") ->
     if a.ndim != 1 or a.shape != b.shape:
         raise ReliabilityError(f"Kappa needs two grades for each unit, got shapes {a.shape} and {b.shape}.")
     both = ~np.isnan(a) & ~np.isnan(b)
-    gap = np.abs(a[both, None] - b[both])  # every grade of one beside every grade of the other
-    gap = (gap > 0).astype(float) if weights == "none" else gap if weights == "linear" else gap**2
-    expected = float(gap.mean()) if gap.size else 0.0
-    return 1 - float(np.diag(gap).mean()) / expected if expected else float("nan")
+    grades, code = np.unique([a[both], b[both]], return_inverse=True)
+    p, q = (np.bincount(each, minlength=len(grades)).astype(float) for each in code.reshape(2, -1))
+    between = {"none": "nominal", "linear": "linear", "quadratic": "squared"}[weights]
+    observed = _gap(a[both], b[both], between).sum()
+    expected = _expected(grades, p, q, between)
+    return 1 - float(both.sum() * observed / expected) if expected else float("nan")
 
 
 def pair_labels(values: ArrayLike, *, ties: bool = True) -> Floats:
@@ -132,7 +156,7 @@ def pair_labels(values: ArrayLike, *, ties: bool = True) -> Floats:
     0.353
     """
     scores = np.atleast_2d(np.asarray(values, dtype=float))
-    first, second = np.array(list(combinations(range(scores.shape[1]), 2)), dtype=np.int64).reshape(-1, 2).T
+    first, second = np.triu_indices(scores.shape[1], 1)
     labels = signs(scores[:, first] - scores[:, second])
     return labels if ties else np.where(labels == 0, np.nan, labels)
 

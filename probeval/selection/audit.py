@@ -291,7 +291,8 @@ class AuditReport(Shown):
         flattered = found["a"] if found["model"] > found["upper"] else found["b"]
         return (
             said,
-            f"The draws contradict the model, which favours {flattered}: see whether labels do, and rely on the draws.",
+            f"The draws contradict the model, which favours {flattered}: check whether labels do, and rely on "
+            "the draws.",
         )
 
 

@@ -37,8 +37,8 @@ __all__ = [
     "in_turn",
 ]
 
-SHORT_LIST = 300  # pairs among which the next of a batch are chosen
-RENEWED = 20  # pairs chosen from a short list before it is renewed
+SHORT_LIST = 300  # pairs among which the next of a batch are chosen, or ten times those
+STEP = 20  # pairs that are chosen from a short list before it is renewed, or a quarter of those chosen so far
 SHORT_TOPIC = 30  # pairs of a query, beside those wanted, among which they are chosen
 DIGITS = 10  # values that agree to this many digits are tied
 FAR = 0.5  # share of draws by topic from all open pairs; the rest is from topics that assessors judge now
@@ -151,7 +151,9 @@ def choose_by_topic(
         value = own[best[:n]] - lowest
         if joint is not None and n > 1 and len(best) > 1:
             best = np.sort(best)
-            best, value = _within(best, n, joint, context, goal)
+            between = context.dependence.between(best)
+            at, value = in_turn(context.covariance[best], context.gain_variance[best], between, n, joint(context, goal))
+            best = best[at]
         pairs.append(best[:n])
         values.append(np.minimum.accumulate(value))
     flat, worth = np.concatenate(pairs), np.concatenate(values)
@@ -213,9 +215,10 @@ def _rounded(value: Floats) -> Floats:
 def _together(
     policy: Policy, joint_value: JointValue, context: SelectionContext, goal: Goal, open_: Bools, n: int
 ) -> Ints:
-    """Choose a batch jointly: the short list of the highest values is renewed after every few pairs.
+    """Choose a batch jointly, in steps: before each, the short list of the highest values is renewed.
 
     The pairs with the highest values of their own tell much the same. In a large pool they are all of one system.
+    See docs/theory/judging.md#batches.
     """
     if n == 1:
         return _best(policy(context, goal), open_, 1)
@@ -223,14 +226,14 @@ def _together(
     covariance, variance = context.covariance, context.gain_variance
     taken, known = (np.empty(0, dtype=np.int64) for _ in range(2))  # known: those taken that tell anything
     while True:
-        short = np.sort(_best(quadratic_value(covariance, variance, matrix), open_, SHORT_LIST))
+        step = min(max(STEP, len(taken) // 4), n - len(taken))  # few steps for large batches
+        short = np.sort(_best(quadratic_value(covariance, variance, matrix), open_, max(SHORT_LIST, 10 * step)))
         between = _given(_covariances(context, np.append(known, short)), len(known))[0]
-        at, _ = in_turn(covariance[short], variance[short], between, min(RENEWED, n - len(taken)), matrix)
-        more = short[at]
-        taken, open_[more] = np.append(taken, more), False
+        at, values = in_turn(covariance[short], variance[short], between, step, matrix)
+        taken, open_[short[at]] = np.append(taken, short[at]), False
         if len(taken) == n:
             return taken
-        more = more[variance[more] > TIE]
+        more = short[at[values > 0]]
         covariance, variance = condition(context, covariance, variance, known, more)
         known = np.append(known, more)
 
@@ -267,18 +270,6 @@ def _given(matrix: Floats, n: int) -> tuple[Floats, Floats]:
     """Return the covariance of all but the first ``n`` given these, and their slopes on these, shape (n, rest)."""
     slopes = np.asarray(np.linalg.solve(matrix[:n, :n], matrix[:n, n:]), dtype=float)
     return matrix[n:, n:] - matrix[n:, :n] @ slopes, slopes
-
-
-def _within(pairs: Ints, n: int, joint_value: JointValue, context: SelectionContext, goal: Goal) -> tuple[Ints, Floats]:
-    """Choose ``n`` of these pairs jointly; return them and their values when chosen."""
-    at, values = in_turn(
-        context.covariance[pairs],
-        context.gain_variance[pairs],
-        context.dependence.between(pairs),
-        n,
-        joint_value(context, goal),
-    )
-    return np.asarray(pairs[at]), values
 
 
 def in_turn(

@@ -26,6 +26,7 @@ class Process:
         self.stdout, self.stderr, self._status = stdout, stderr, status
         self.pid = int(status.readline())
         self.returncode: int | None = None
+        self._printed: tuple[str, str] | None = None
 
     def poll(self) -> int | None:
         """The exit code, or None while it runs."""
@@ -48,7 +49,12 @@ class Process:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """Wait for its end; what it still printed, and its errors. After the time-out it is killed."""
+        """Wait for its end; what it still printed, and its errors. After the time-out it is killed.
+
+        As with ``subprocess.Popen``, a second call returns the same.
+        """
+        if self._printed is not None:
+            return self._printed
         with ThreadPoolExecutor(2) as pool:
             printed = [pool.submit(file.read) for file in (self.stdout, self.stderr)]
             try:
@@ -59,7 +65,8 @@ class Process:
         self.wait()
         for file in (self.stdout, self.stderr, self._status):
             file.close()
-        return out, err
+        self._printed = out, err
+        return self._printed
 
 
 @cache

@@ -16,14 +16,9 @@ from probeval.campaign import Campaign, Judged, copy_store
 from probeval.campaign import databases as opening
 from probeval.campaign import store as stores
 from probeval.errors import StoreError
-<<<<<<< HEAD
 from tests.campaign.conftest import Clock, on_both_databases
 from tests.campaign.nursery import start_python
-from tests.campaign.test_store import _nobody
-=======
-from tests.campaign.conftest import Clock
-from tests.campaign.test_store import WRITER, _nobody, _only_sqlite
->>>>>>> w-store
+from tests.campaign.test_store import WRITER, _nobody
 from tests.cli.conftest import Said, probeval  # noqa: F401
 
 
@@ -134,9 +129,6 @@ def test_a_file_that_goes_during_a_write_is_not_acknowledged(
             campaign.record("ann", *pair, 1)
 
 
-<<<<<<< HEAD
-@on_both_databases
-=======
 def test_a_log_that_is_put_back_goes_on(file: Path):
     with Campaign.open(file) as campaign:
         campaign.record("ann", *campaign.pool.label(1), 1)
@@ -152,8 +144,8 @@ def test_what_others_do_to_the_log_by_right_is_no_fault(file: Path, tmp_path: Pa
     """They open and close the store, write, make a backup, and empty the log; a pool may close all its connections."""
     with Campaign.open(file) as campaign:
         for number in range(1, 6):
-            done = subprocess.run([sys.executable, WRITER, file, f"a{number}", "1"], capture_output=True, check=False)
-            assert done.returncode == 0, done.stderr
+            writer = start_python(WRITER, file, f"a{number}", 1)
+            assert writer.communicate()[1] == ""
             copy_store(file, tmp_path / f"copy {number}.db")
             with closing(sqlite3.connect(file)) as other:
                 assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
@@ -225,7 +217,7 @@ def test_a_store_in_rollback_mode_has_no_log(file: Path, tmp_path: Path):
         campaign.record("ann", *campaign.pool.label(2), 1)
 
 
->>>>>>> w-store
+@on_both_databases
 def test_a_log_that_is_cut_short_or_another_one_is_not_continued(make: Callable[..., Campaign], store: str):
     campaign = make()
     for i in range(3):

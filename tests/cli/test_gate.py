@@ -67,7 +67,8 @@ def test_files(probeval, place, tmp_path):
     document = json.loads(result.out)
     assert (result.code, document["verdict"], document["exit_code"]) == (3, "undecided", 3)
     assert document["forecast"]["judgments"] >= 1
-    assert [*files["pairs.tsv"].read_text().splitlines()[0].split("\t")][:3] == ["query", "doc", "grade"]
+    columns = files["pairs.tsv"].read_text().splitlines()[0].split("\t")
+    assert columns == ["query", "doc", "grade", "sd", "systems", "best_rank", "probability"]
     assert len(files["pairs.tsv"].read_text().splitlines()) == 4
     assert document["reason"] in files["summary.md"].read_text()
     assert ElementTree.parse(files["junit.xml"]).getroot().attrib["skipped"] == "1"

@@ -49,6 +49,16 @@ def test_a_table_of_pairs(asked, folder):
     assert "comparisons are decided at 0.95" in third
 
 
+def test_a_comparison_says_which_share_is_drawn_from_both_sides(asked):
+    said = asked("-n", 8, "--goal", "pair:system-01,system-02", quiet=False)
+    drawn = [row for row in said.out.splitlines()[1:] if row.split()[-1] != "-"]
+    assert len(drawn) == 2
+    sentence = "25% of the pairs are drawn at random from both sides of the comparison, with the probability shown."
+    assert said.err.splitlines()[-1] == sentence
+    assert sentence not in asked("-n", 8, "--goal", "pair:system-01,system-02", "--explore", 0, quiet=False).err
+    assert sentence not in asked("-n", 8, quiet=False).err
+
+
 def test_json_says_what_csv_says_and_more(asked, folder):
     document = json.loads(asked("-n", 3, "--format", "json").out)
     assert list(document) == [

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -129,6 +130,22 @@ def test_a_device_is_written_into_and_not_read(tmp_path):
             read_bytes(device)
 
 
+def test_output_to_a_stream_that_is_a_file_is_between_what_else_is_printed(tmp_path):
+    with (tmp_path / "out").open("wb", buffering=0) as file:
+        file.write(b"before, ")
+        write_bytes(Path(f"/dev/fd/{file.fileno()}"), b"between, ")
+        file.write(b"after")
+    assert (tmp_path / "out").read_bytes() == b"before, between, after"
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no files in memory here")
+def test_a_file_among_the_devices_is_replaced():
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        for content in (b"old", b"new"):
+            write_bytes(Path(folder) / "out", content)
+        assert (Path(folder) / "out").read_bytes() == b"new"
+
+
 def test_output_to_a_pipe_leaves_the_pipe(tmp_path):
     pipe, got = tmp_path / "pipe", list[bytes]()
     os.mkfifo(pipe)
@@ -149,6 +166,27 @@ def test_a_pipe_is_read_for_its_format_and_its_content(tmp_path):
     assert read_bytes(pipe) == b"q1 0 d1 1\n"
     assert list(files.line_chunks(pipe, 4)) == [b"q1 0 d1 1\n"]
     writer.join(20)
+
+
+def test_each_pipe_has_its_own_content(tmp_path):
+    """Another pipe may have the inode of one that was closed, and a named one may be written to again."""
+    for content in (b"first", b"second"):
+        end, start = os.pipe()
+        os.write(start, content)
+        os.close(start)
+        path = Path(f"/dev/fd/{end}")
+        assert read_bytes(path) == read_bytes(path) == content
+        os.close(end)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for content in (b"third", b"fourth"):
+        handle = os.open(pipe, os.O_RDWR)  # both ends, so that it opens without a reader
+        os.write(handle, content)
+        late = threading.Timer(0.2, os.close, [handle])
+        late.start()
+        assert read_bytes(pipe) == content
+        late.join()
+    assert path not in files._pipes
 
 
 def test_a_silent_pipe_is_an_error(tmp_path, monkeypatch):

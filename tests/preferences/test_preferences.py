@@ -11,7 +11,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from probeval.data import PairAnswers, as_answers, read_answers
@@ -168,7 +168,6 @@ def test_the_published_list_of_pairs_is_valid():
     assert pair_list_faults([*pairs[:-1], pairs[0]], sorted({d for pair in pairs for d in pair}), 3)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([(4, 2), (6, 3), (8, 3), (8, 4), (10, 3), (5, 4)]))
 def test_lists_of_pairs_are_valid(seed, shape):
     n, degree = shape
@@ -197,7 +196,6 @@ def test_a_circle_of_four_touches_half():
     assert (found.violated, found.documents, found.exact) == (1, 0.5, True)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(lambda p: p[0] != p[1]), max_size=14))
 def test_contradictions_by_trying_all_orders(pairs):
     docs = sorted({d for pair in pairs for d in pair})

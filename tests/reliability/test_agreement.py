@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from probeval.errors import ReliabilityError
-from probeval.reliability.agreement import LEVELS, krippendorff_alpha, pair_labels, weighted_kappa
+from probeval.reliability.agreement import LEVELS, WEIGHTS, krippendorff_alpha, pair_labels, weighted_kappa
 
 NAN = np.nan
 # Krippendorff (2011), "Computing Krippendorff's alpha-reliability", example C: four observers, twelve units, gaps.
@@ -75,6 +77,36 @@ def test_kappa_is_that_of_the_table():
     for weights, w in (("none", gap > 0), ("linear", gap), ("quadratic", gap**2)):
         want = 1 - (w * table).sum() / (w * expected).sum()
         assert weighted_kappa(x, y, weights=weights) == pytest.approx(want)
+
+
+def kappa_by_definition(x, y, weights):
+    """Kappa from every grade of one assessor beside every grade of the other."""
+    both = ~np.isnan(x) & ~np.isnan(y)
+    gap = np.abs(x[both, None] - y[both])
+    gap = {"none": gap > 0, "linear": gap, "quadratic": gap**2}[weights]
+    return 1 - np.diag(gap).mean() / gap.mean() if gap.any() else NAN
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@given(st.lists(st.tuples(*[st.sampled_from([0.0, 0.1, 1.0, 2.0, 100.0, NAN])] * 2), min_size=1, max_size=12))
+def test_kappa_is_its_definition(weights, grades):
+    x, y = np.transpose(grades)
+    found = weighted_kappa(x, y, weights=weights)
+    assert found == pytest.approx(kappa_by_definition(x, y, weights), rel=1e-9, abs=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("values", [4, 10_000])
+def test_agreement_takes_memory_by_the_number_of_units(values):
+    """All pairs of 10,000 units, or of 10,000 values, would take 800 MB."""
+    grades = np.random.default_rng(1).integers(0, values, size=(2, 10_000)).astype(float)
+    tracemalloc.start()
+    for weights in WEIGHTS:
+        weighted_kappa(*grades, weights=weights)
+    for level in ("nominal", "ordinal", "interval"):
+        krippendorff_alpha(grades, level=level)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 500 * grades.shape[1]
 
 
 def test_kappa_leaves_units_with_one_grade_out():

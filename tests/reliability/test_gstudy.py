@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from probeval.errors import ProbevalWarning, ReliabilityError
@@ -160,7 +160,6 @@ def test_reml_with_gaps_is_near_henderson():
     np.testing.assert_allclose(list(reml.components.values()), henderson(design, values)[0], rtol=0.1)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 6), st.integers(2, 7), st.floats(0.1, 5), st.floats(-2, 2))
 def test_units_and_orders_do_not_matter(seed, n_systems, n_queries, scale, shift):
     rng = np.random.default_rng(seed)

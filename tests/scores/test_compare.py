@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -228,7 +228,6 @@ def test_a_pair_is_sure_of_its_direction_or_of_a_tie():
         assert (ranking.p_better[i, j], ranking.p_equal[i, j]) == pytest.approx((one.p_better, one.p_equal), abs=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=5), st.floats(0.001, 0.2), st.floats(0, 0.3), st.floats(0, 0.3))
 def test_a_wider_rope_never_makes_a_pair_less_sure(mean, sd, rope, more):
     scores = normal(mean, np.eye(len(mean)) * sd**2)

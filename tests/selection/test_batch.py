@@ -11,7 +11,7 @@ from probeval.data import Collection, Judgments, Scale, as_runs
 from probeval.errors import SelectionError
 from probeval.relevance import FallbackModel, Uniform, choose_model, synthetic_campaign
 from probeval.selection import POLICIES, Goal, Judging, choose
-from probeval.selection.batch import FROM_SIDES, RENEWED, SHORT_LIST, UNIFORM, condition, draw_probability, in_turn
+from probeval.selection.batch import FROM_SIDES, SHORT_LIST, STEP, UNIFORM, condition, draw_probability, in_turn
 from probeval.selection.policies import comparison_weights, laplacian
 
 RANKING = Goal.parse("ranking")
@@ -70,11 +70,19 @@ def test_a_large_batch_has_pairs_of_both_sides(labelled, goal):
 
 
 def test_the_list_is_renewed_by_what_is_taken(labelled):
-    goal, n = Goal.parse("pair:system-01,system-02"), RENEWED + 1
+    goal, n = Goal.parse("pair:system-01,system-02"), STEP + 1
     chosen = choose(labelled.context, "gain", n, goal=goal, offered=labelled.open).pairs
-    value = conditioned(labelled.context, goal, chosen[:RENEWED])
-    value[chosen[:RENEWED]] = -1
-    assert value[chosen[RENEWED]] == pytest.approx(value.max(), rel=1e-9)  # of all pairs, not of a short list
+    value = conditioned(labelled.context, goal, chosen[:STEP])
+    value[chosen[:STEP]] = -1
+    assert value[chosen[STEP]] == pytest.approx(value.max(), rel=1e-9)  # of all pairs, not of a short list
+
+
+def test_all_pairs_are_chosen_once_and_the_first_are_those_of_a_smaller_batch(labelled):
+    goal, offered = Goal.parse("pair:system-01,system-02"), labelled.open & (np.arange(len(labelled.open)) < 600)
+    every = choose(labelled.context, "gain", offered.sum(), goal=goal, offered=offered).pairs
+    assert np.sort(every).tolist() == np.flatnonzero(offered).tolist()
+    some = choose(labelled.context, "gain", 3 * STEP, goal=goal, offered=offered).pairs
+    assert every[: 3 * STEP].tolist() == some.tolist()
 
 
 def test_conditioning_at_once_is_conditioning_on_one_pair_after_another(state):
