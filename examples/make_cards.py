@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 from evidence import CAMPAIGNS, LEARNED, past_campaigns
+from label_tables import labelled_tables
 from scipy.optimize import root
 
 from probeval.arrays import Floats
-from probeval.data import Judgments, LabelTable, read_campaign, read_graded_labels
+from probeval.data import read_campaign
 from probeval.relevance import Card, Empirical, FittedOrdinal, fit_card, write_card
 from probeval.relevance.learning.fit import TEXT_JUD, TEXT_OUT, hierarchical_card
 from probeval.relevance.learning.outside import fit_outside
@@ -126,16 +127,6 @@ def stated_confidence() -> dict[str, dict[str, dict[str, float]]]:
             for low, high, pairs, stated, right in rows
         }
     }
-
-
-def labelled_tables(data: Path) -> list[tuple[LabelTable, Judgments]]:
-    """Return labels beside grades; the columns person1 to person8 are of people."""
-    tables = []
-    for name in ("labels-dl2019-more.tsv.gz", "labels-dl2020.tsv.gz", "labels-dl2023.tsv.gz"):
-        labels, grades = read_graded_labels(data / name)
-        people = {source: {"kind": "person"} for source in labels.sources if source.startswith("person")}
-        tables.append((labels.described(people), grades))
-    return tables
 
 
 def hierarchical_cards(data: Path) -> list[Card]:

@@ -1,4 +1,4 @@
-"""Observers: who gives labels (a machine or a person), of which family, on which scale."""
+"""Observers: who gives labels (a machine, a similarity or a person), of which family, on which scale."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from probeval.errors import DataError, ProbevalWarning, did_you_mean
 
 __all__ = ["KINDS", "MOST_GRADE", "ObserverSpec", "as_observers", "describe_observer", "read_observers"]
 
-KINDS = ("machine", "person")
+KINDS = ("machine", "similarity", "person")
 MOST_GRADE = 10  # integers above it are numbers, such as counts or percentages
 SCALES = f"binary, graded:M (integers 0..M, M up to {MOST_GRADE}), number, probabilities"
 COLUMNS = ("name", "kind", "family", "scale")
@@ -38,7 +38,7 @@ class ObserverSpec:
     name
         The name of the source, that of its column in a table of labels.
     kind
-        ``"machine"`` or ``"person"``.
+        ``"machine"``, ``"similarity"`` (a score of words, vectors or lengths) or ``"person"``.
     family
         Observers of one family tend to make the same errors, such as one language model with several prompts. By
         default the name up to the first ``_`` or ``-``.
@@ -61,7 +61,7 @@ class ObserverSpec:
             raise DataError("an observer has no name. Name it as its column of labels.")
         if self.kind not in KINDS:
             raise DataError(
-                f"observer {self.name!r}: the kind must be {' or '.join(KINDS)}, got {self.kind!r}."
+                f"observer {self.name!r}: the kind must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {self.kind!r}."
                 f"{did_you_mean(self.kind, KINDS)}"
             )
         if not _is_scale(self.scale):

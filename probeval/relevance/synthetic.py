@@ -92,7 +92,7 @@ class SyntheticObserver(Brief):
             The highest of its integer labels; None for numbers.
         """
         kind = ObserverSpec(name, scale="number" if grades is None else f"graded:{grades}")
-        about = prior.observers.of(kind)
+        about = prior.observers.possible(kind)[0].prior
 
         def size(log_size: Normal) -> float:
             return float(np.exp(rng.normal(log_size.mean, log_size.sd)))
@@ -101,8 +101,9 @@ class SyntheticObserver(Brief):
         own = {PAIR: SPREAD * size(about.own(PAIR))}
         for effect in prior.effects:
             if effect.acts_on == "predictor":
-                unit = slope * _sd(prior, effect.name) if effect.scope == "campaign" else SPREAD
-                own[effect.name] = unit * size(about.own(effect.name))
+                of_campaign = effect.scope == "campaign"
+                unit = _sd(prior, effect.name) if of_campaign else 1.0
+                own[effect.name] = SPREAD * unit * size(about.log_bias if of_campaign else about.own(effect.name))
         liking = float(rng.normal(about.popularity.mean, about.popularity.sd))
         return cls(slope=slope, liking=liking, own=own, noise=0.0, grades=grades)
 

@@ -19,6 +19,7 @@ from probeval.relevance.models.base import FallbackModel, Predicts
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.labels import CalibratedLabels, LabelsAsGrades
 from probeval.relevance.observers.trust import agreement
+from probeval.relevance.observers.worth import judgments_to_tell
 from probeval.selection.judging import JudgingState
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 FEW = 3  # sources that get a sentence each
+DOUBTFUL = 0.2  # P(reversed) above which it is said
 ENOUGH = 20  # judged pairs with a label, for a statement on their agreement
 KNOWN = {
     "yes": "known to the model",
@@ -46,7 +48,7 @@ class LabelSourceDocument(TypedDict):
     Parameters
     ----------
     source, kind, family
-        Its name, ``machine`` or ``person``, and its family.
+        Its name, ``machine``, ``similarity`` or ``person``, and its family.
     known
         Whether the model has learned from its labels before (``yes``), from those of its family (``family``), or not
         (``no``); null where the model does not learn about observers.
@@ -56,6 +58,11 @@ class LabelSourceDocument(TypedDict):
         On these: the correlation of labels and grades, and the share of equal ones on a common scale; null if unknown.
     slope
         The weight of its labels: their change, in standard deviations, per logit of relevance; null if unknown.
+    p_reversed
+        The probability that its scale is reversed; null if unknown.
+    needed
+        About how many judgments are missing to tell numbers by a judge of relevance from similarities; null for a
+        source whose kind is known, or told.
     """
 
     source: str
@@ -67,6 +74,8 @@ class LabelSourceDocument(TypedDict):
     correlation: float | None
     equal: float | None
     slope: float | None
+    p_reversed: float | None
+    needed: int | None
 
 
 class LabelsDocument(TypedDict):
@@ -97,6 +106,8 @@ class LabelSource:
     correlation: float | None
     equal: float | None
     slope: float | None
+    p_reversed: float | None = None
+    needed: int | None = None
 
     @property
     def is_rated(self) -> bool:
@@ -114,7 +125,17 @@ class LabelSource:
             text += f"; {self.judged:,} of these pairs are judged, too few to tell how it agrees with people"
         else:
             text += "; none of these pairs is judged, so its agreement with people is not known"
-        return text if self.slope is None else f"{text}; slope {self.slope:.2f}"
+        text = text if self.slope is None else f"{text}; slope {self.slope:.2f}"
+        return "; ".join([text, *self.doubts])
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why its labels may not be what they seem: their scale may be reversed, or their kind is not known."""
+        turned = self.p_reversed is not None and self.p_reversed > DOUBTFUL
+        return (
+            *([f"its scale may be reversed (P(reversed) {self.p_reversed:.2f})"] if turned else []),
+            *([f"a numeric labeller never seen: judge about {self.needed:,} pairs first"] if self.needed else []),
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,7 +159,8 @@ class LabelsUsed(Shown):
     def to_frame(self) -> pd.DataFrame:
         """One row per source, with the keys of :class:`LabelSourceDocument` as columns."""
         frame = pd.DataFrame(self.to_dict()["sources"], columns=list(LabelSourceDocument.__annotations__))
-        return frame.astype({"correlation": float, "equal": float, "slope": float})
+        numbers = ("correlation", "equal", "slope", "p_reversed", "needed")
+        return frame.astype(dict.fromkeys(numbers, float))
 
     def to_dict(self) -> LabelsDocument:
         """The sources as plain data for JSON."""
@@ -157,7 +179,8 @@ class LabelsUsed(Shown):
             return ("The model does not use labels: they change nothing here.",)
         if len(self.sources) <= FEW:
             return tuple(f"Labels: {source}." for source in self.sources)
-        return (f"Labels: {self._together()}.",)
+        doubts = (f"{source.source}: {'; '.join(source.doubts)}." for source in self.sources if source.doubts)
+        return (f"Labels: {self._together()}.", *doubts)
 
     def for_paper(self) -> str:
         """A sentence on the labels for a paper; empty if the model uses none."""
@@ -239,10 +262,11 @@ def labels_used(
         return LabelsUsed(())
     pool = collection.runs.top(depth).pool
     values, judged = labels.on(pool), collection.codes_on(pool, scale)
-    slopes, sources = _slopes(posterior), []
+    found, sources = _found(posterior), []
     for observer, given in zip(labels.observers, values.T, strict=True):
         both = (judged >= 0) & ~np.isnan(given)
         correlation, equal = agreement(observer, given[both], judged[both], len(scale))
+        slope, p_reversed, needed = found.get(observer.name, (None, None, None))
         sources.append(
             LabelSource(
                 source=observer.name,
@@ -253,7 +277,9 @@ def labels_used(
                 judged=int(both.sum()),
                 correlation=correlation,
                 equal=equal,
-                slope=slopes.get(observer.name),
+                slope=slope,
+                p_reversed=p_reversed,
+                needed=None if needed is None else max(needed - int(both.sum()), 0) or None,
             )
         )
     return LabelsUsed(tuple(sources), model is None or uses_labels(model))
@@ -268,18 +294,18 @@ def _known(observer: ObserverSpec, model: Predicts | None) -> str | None:
     return "family" if observer.family in {ObserverSpec(name).family for name in priors.by_name} else "no"
 
 
-def _slopes(posterior: LaplacePosterior | None) -> Mapping[str, float]:
-    """Return the expected slope of each source, that of its family."""
+def _found(posterior: LaplacePosterior | None) -> Mapping[str, tuple[float, float, int | None]]:
+    """Return of each source, as of its family, the expected slope, P(reversed) and the judgments that tell its kind."""
     evidence = None if posterior is None else posterior.design.evidence
     if posterior is None or evidence is None:
         return {}
-    slopes = np.array([setting.slopes for setting in evidence.worth.settings])
-    expected = posterior.weights @ slopes
-    return {
-        member.name: float(slope)
-        for family, slope in zip(evidence.families, expected, strict=True)
-        for member in family.members
-    }
+    out: dict[str, tuple[float, float, int | None]] = {}
+    for i, family in enumerate(evidence.families):
+        slopes = np.array([setting.slopes[i] for setting in evidence.worth.settings])
+        needed = judgments_to_tell(evidence.design, evidence.priors, evidence.worth, i)
+        about = float(posterior.weights @ slopes), float(posterior.weights @ (slopes < 0)), needed
+        out |= {member.name: about for member in family.members}
+    return out
 
 
 def labels_of(state: JudgingState) -> LabelsUsed:

@@ -89,7 +89,7 @@ class TrustReport(Shown):
         return {o.observer.name: sum(b.verdict == verdict for b in o.biases) for o in self.observers}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per source: its slope with its interval, noise, agreement with grades, and missing share."""
+        """One row per source: its slope with its interval, noise, doubts, agreement with grades, and missing share."""
         rows = [
             {
                 "source": o.observer.name,
@@ -102,6 +102,8 @@ class TrustReport(Shown):
                 "noise": o.noise,
                 "p_reversed": o.p_reversed,
                 "p_noise": o.p_noise,
+                "p_similarity": o.p_similarity,
+                "p_favours": o.p_favours,
                 "judged": o.judged,
                 "correlation": o.correlation,
                 "equal": o.equal,
@@ -109,7 +111,7 @@ class TrustReport(Shown):
             }
             for o in self.observers
         ]
-        return pd.DataFrame(rows).astype({"correlation": float, "equal": float})
+        return pd.DataFrame(rows).astype(dict.fromkeys(("p_similarity", "correlation", "equal"), float))
 
     def biases(self) -> pd.DataFrame:
         """One row per source and team: the shift of its labels in their units, P(biased), the verdict."""
@@ -153,7 +155,7 @@ class TrustReport(Shown):
         )
 
     def sentences(self) -> tuple[str, ...]:
-        """Who is favoured, and whether that is known."""
+        """Who is favoured, what else is in doubt, and whether that is known."""
         return tuple(f"{o.observer.name}: {o.finding}" for o in self.observers)
 
 

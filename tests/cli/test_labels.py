@@ -75,7 +75,7 @@ def test_several_files_of_labels_and_their_observers(probeval, files):
     ("table", "given", "expected"),
     [
         ("name\tscale\nann\tbinary\n", ("two.csv",), "observer 'ann': the label 2 of query"),
-        ("name\tkind\nann\tcrowd\n", ("two.csv",), "row 1: observer 'ann': the kind must be machine or person"),
+        ("name\tkind\nann\tcrowd\n", ("two.csv",), "observer 'ann': the kind must be machine, similarity or person"),
         ("name\tkind\nann\tperson\n", (), "observers describe labels, and there are none. Give labels too."),
         ("name\tkind\nann\tperson\n", ("two.csv", "two.csv"), "two columns of labels are called 'ann'. Rename one."),
     ],

@@ -53,7 +53,7 @@ def test_levels_of_a_scale(scale, levels):
     ("parts", "expected"),
     [
         ({"name": ""}, "an observer has no name"),
-        ({"kind": "persn"}, "observer 'x': the kind must be machine or person, got 'persn'. Did you mean 'person'?"),
+        ({"kind": "persn"}, "must be machine, similarity or person, got 'persn'. Did you mean 'person'?"),
         ({"scale": "graded:11"}, "the scale must be one of binary, graded:M (integers 0..M, M up to 10), number,"),
         ({"scale": "graded:0"}, "got 'graded:0'"),
         ({"scale": "fine"}, "got 'fine'"),
@@ -121,7 +121,7 @@ def test_a_file_of_observers(put):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("name,kind\nann,robot\n", "row 1: observer 'ann': the kind must be machine or person, got 'robot'."),
+        ("name,kind\nann,robot\n", "row 1: observer 'ann': the kind must be machine, similarity or person"),
         ("name,scale\nann,0-3\n", "row 1: observer 'ann': the scale must be one of"),
         ("name,kind\nann,person\nann,machine\n", "row 2: observer 'ann' is described twice. Keep one row."),
         ("name,kind\n,person\n", "row 1: an observer has no name"),

@@ -91,7 +91,7 @@ def test_a_fresh_process_predicts_the_same(card, campaign, tmp_path):
 def test_a_card_holds_numbers_and_nothing_to_run(card, tmp_path):
     write_card(card, tmp_path)
     data = json.loads((tmp_path / "card.json").read_text(encoding="utf-8"))
-    assert data["schema"] == 3
+    assert data["schema"] == 4
     assert {"name", "title", "kind", "scale", "depth", "features", "models"} <= data.keys()
     assert {"training", "evaluation", "limits", "made"} <= data.keys()
     assert set(data["features"]) == {"fSYS", "fTEAM", "a[source]", "aDOC", "zSCORE"}
@@ -111,7 +111,7 @@ def damaged(card: Card, change) -> bytes:
 
 
 CHANGES = {
-    "unknown schema": (lambda d: d.update(schema=4), "schema 4 is not known here"),
+    "unknown schema": (lambda d: d.update(schema=5), "schema 5 is not known here"),
     "no schema": (lambda d: d.pop("schema"), "names no schema"),
     "no name": (lambda d: d.pop("name"), "it lacks 'name'"),
     "no cutpoints": (lambda d: d["models"][0].pop("cutpoints"), "it lacks 'cutpoints'"),

@@ -18,13 +18,12 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.normal import Normal
 from probeval.relevance.nuts.label_gradient import JudgedLabels
 from probeval.relevance.nuts.label_normals import LabelledQueries, Setting
-from probeval.relevance.observers import conditioning
 from probeval.relevance.observers.conditioning import LEVEL, LIKING, family_block, pair_scale
 from probeval.relevance.observers.levels import Stacks
 from probeval.relevance.observers.measure import LabelEvidence, measure_labels
 from probeval.relevance.observers.prior import PAIR
 from probeval.relevance.observers.target import LevelTarget
-from probeval.relevance.observers.worth import LOGISTIC, TOGETHER, Worth, joint_slope
+from probeval.relevance.observers.worth import LOGISTIC, Worth, joint_slope, n_systems
 
 GRADED = Scale.graded(2)
 TERMS = ("log(fSYS)", "fTEAM")
@@ -110,7 +109,8 @@ def dense_normal(
             own[at_y[i] : at_y[i] + n_pairs] = slopes[i] * rows
         independent(own, scale * worth.sds[effect.name])
     for i, family in enumerate(evidence.families):
-        liking = [np.hypot(LIKING, family.prior.popularity.sd * slopes[i] * c.mean) for c in design.coefficients]
+        doubt = worth.hypotheses[i].prior.popularity.sd
+        liking = [np.hypot(LIKING, doubt * slopes[i] * c.mean) for c in design.coefficients]
         parts = {"level": (np.ones((n_pairs, 1)), LEVEL.sd), "terms": (plain.terms, np.array(liking))}
         parts |= {e.name: (e.columns.rows(every), worth.own[i][e.name]) for e in plain.of_campaign}
         for part, (rows, sd) in parts.items():
@@ -159,26 +159,31 @@ def given_labels(mean: Floats, covariance: Floats, labels: Floats) -> tuple[Floa
     return mean[rest] + gain @ (labels - mean[known]), covariance[rest, rest] - gain @ covariance[known, rest]
 
 
-@pytest.fixture
-def labels_alone(monkeypatch):
+@pytest.fixture(scope="module")
+def labels_alone(evidence) -> LabelEvidence:
     """Nothing is known of the joint slope on the terms."""
-    monkeypatch.setattr(conditioning, "TOGETHER", 1e9)
+    priors = evidence.priors
+    return replace(evidence, priors=replace(priors, constants=replace(priors.constants, together=1e9)))
 
 
-def test_the_joint_slope_on_the_terms_is_one_more_observation(design, evidence, worth, monkeypatch):
-    arguments = Stacks(evidence.design), design, evidence.priors, evidence.families, worth
-    known = measure_labels(*arguments).precision
-    monkeypatch.setattr(conditioning, "TOGETHER", 1e9)
+def test_the_joint_slope_on_the_terms_is_one_more_observation(design, evidence, labels_alone, worth):
+    known, alone = (
+        measure_labels(Stacks(e.design), design, e.priors, e.families, worth).precision
+        for e in (evidence, labels_alone)
+    )
+    constants = evidence.priors.constants
+    together = constants.together * constants.widening(n_systems(design))
+    assert together > constants.together
     (row,) = joint_slope(evidence.design) / pair_scale(evidence.priors)
     where = Layout.of(design)["coefficients"]
     expected = np.zeros(known.shape)
-    expected[where, where] = np.outer(row, row) / TOGETHER**2
-    np.testing.assert_allclose(known - measure_labels(*arguments).precision, expected, atol=1e-9)
+    expected[where, where] = np.outer(row, row) / together**2
+    np.testing.assert_allclose(known - alone, expected, atol=1e-9)
     np.testing.assert_allclose(row @ [c.mean for c in design.coefficients], 1.0)
 
 
-@pytest.mark.usefixtures("labels_alone")
-def test_labels_condition_as_a_dense_normal_does(design, evidence, worth):
+def test_labels_condition_as_a_dense_normal_does(design, labels_alone, worth):
+    evidence = labels_alone
     prior = measure_labels(Stacks(evidence.design), design, evidence.priors, evidence.families, worth)
     mean, covariance, labels, g, x = dense_normal(design, evidence, worth)
     mean, covariance = given_labels(mean, covariance, labels)
@@ -196,16 +201,16 @@ def test_labels_condition_as_a_dense_normal_does(design, evidence, worth):
 
 
 @pytest.fixture(scope="module")
-def sure_of_liking(evidence) -> LabelEvidence:
-    """The families with a known liking for popularity, which NUTS samples and one setting has fixed."""
-    sure = [replace(f.prior, popularity=Normal(f.prior.popularity.mean, 1e-9)) for f in evidence.families]
-    families = tuple(replace(f, prior=p) for f, p in zip(evidence.families, sure, strict=True))
-    return replace(evidence, families=families)
+def sure_of_liking(worth) -> Worth:
+    """The setting with a known liking for popularity, which NUTS samples and one setting has fixed."""
+    sure = [h.prior for h in worth.hypotheses]
+    sure = [replace(prior, popularity=Normal(prior.popularity.mean, 1e-9)) for prior in sure]
+    both = zip(worth.hypotheses, sure, strict=True)
+    return replace(worth, hypotheses=tuple(h._replace(prior=prior) for h, prior in both))
 
 
-@pytest.mark.usefixtures("labels_alone")
-def test_the_joint_normal_of_nuts_is_that_of_one_family_after_the_other(design, sure_of_liking, worth):
-    known = sure_of_liking
+def test_the_joint_normal_of_nuts_is_that_of_one_family_after_the_other(design, labels_alone, sure_of_liking):
+    known, worth = labels_alone, sure_of_liking
     prior = measure_labels(Stacks(known.design), design, known.priors, known.families, worth)
     labels = replace(LabelledQueries.of(design), level=None)
     setting = Setting.of(worth)

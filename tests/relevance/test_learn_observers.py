@@ -11,7 +11,7 @@ from scipy.special import logit
 from probeval.data import Judgments, LabelTable, Pool
 from probeval.relevance import synthetic_campaign
 from probeval.relevance.learning.fit import TEXT_SPEC
-from probeval.relevance.learning.observers import FEWEST, learn_observers
+from probeval.relevance.learning.observers import ALIKE, FEWEST, SAME, learn_observers
 from probeval.relevance.observers.prior import PAIR, SEEN, UNSEEN
 from probeval.relevance.observers.worth import LOGISTIC
 
@@ -97,7 +97,7 @@ def test_with_runs_pairs_count_once_for_each_system_and_noise_divides_the_slope(
         priors = learn_observers([replace(campaign, labels=table)], [], TEXT_SPEC, depth=10)
         drop = np.log(clear.std() / blurred.std())
         found.append(priors.by_name["blurred"].log_slope.mean - priors.by_name["clear"].log_slope.mean - drop)
-        assert "system" in priors.by_name["clear"].log_own
+        assert priors.by_name["clear"].log_own.keys() == {"query", "slope", "interaction", PAIR}
     # 4.6 standard errors: the 99% point of Student's t with four degrees of freedom.
     assert abs(np.mean(found)) < 4.6 * np.std(found, ddof=1) / np.sqrt(5)
 
@@ -127,3 +127,33 @@ def test_people_and_machines_have_priors_of_their_own():
     assert set(priors.by_kind) == {"person number", "machine number"}
     assert priors.by_kind["person number"].log_slope.mean > priors.by_kind["machine number"].log_slope.mean
     assert priors.by_kind["machine number"].popularity == UNSEEN.popularity  # without runs nothing is popular
+
+
+def test_biases_towards_systems_come_back_whatever_the_noise():
+    campaign = synthetic_campaign(np.random.default_rng(5), systems=12, queries=30, depth=10, docs=40)
+    pool, has = campaign.runs.pool, np.zeros((len(campaign.runs.pool), 12))
+    for system, pairs in enumerate(campaign.runs.pairs):
+        has[pairs[pairs >= 0], system] = 1
+    grade = campaign.judgments.on(pool).grades()
+    rng = np.random.default_rng(6)
+    favour = has @ rng.normal(size=12) / np.sqrt(has.sum(axis=1))
+    fair, unfair = grade + 0.8 * rng.normal(size=len(pool)), grade + 0.8 * rng.normal(size=len(pool)) + 0.5 * favour
+    noisier = grade + 1.6 * rng.normal(size=len(pool)) + 1.0 * favour
+    table = LabelTable(pool, ("fair", "unfair", "noisier"), np.column_stack([fair, unfair, noisier]))
+    found = learn_observers([replace(campaign, labels=table)], [], TEXT_SPEC, depth=10).by_name
+    # In standard deviations of the labels the biases of the unfair two are alike, though the slopes are not.
+    assert found["unfair"].log_bias.mean > found["fair"].log_bias.mean + 0.5
+    assert found["noisier"].log_bias.mean == pytest.approx(found["unfair"].log_bias.mean, abs=0.45)
+    assert found["noisier"].log_slope.mean < found["unfair"].log_slope.mean - 0.1
+
+
+def test_directions_are_counted():
+    pool, grade, label = observed(np.random.default_rng(7))
+    stated = UNSEEN.reversed
+    priors = learned(pool, grade, **{f"bot{i}": label + 0.1 * i for i in range(4)})
+    kind = priors.by_kind["machine number"].reversed
+    assert kind == pytest.approx(stated * ALIKE / (ALIKE + 4))
+    assert priors.by_name["bot0"].reversed == pytest.approx(kind * SAME / (SAME + 1))
+    turned = learned(pool, grade, bot=label, backwards=-label)
+    assert turned.by_kind["machine number"].reversed == pytest.approx((stated * ALIKE + 1) / (ALIKE + 2))
+    assert turned.by_name["backwards"].reversed > 0.9 > 0.1 > turned.by_name["bot"].reversed

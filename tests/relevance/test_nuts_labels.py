@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import logsumexp, ndtr
+from scipy.stats import norm
 
 from probeval.arrays import Codes, Floats
 from probeval.bayes import NutsDiagnostics
@@ -22,7 +23,9 @@ from probeval.relevance.normal import Normal
 from probeval.relevance.nuts.directions import SampledPairs
 from probeval.relevance.nuts.fit import fit_nuts
 from probeval.relevance.nuts.label_gradient import JudgedLabels
+from probeval.relevance.nuts.label_normals import LabelledQueries
 from probeval.relevance.nuts.with_labels import LabelledPosterior, labelled_model
+from probeval.relevance.observers.worth import hypotheses_of
 from probeval.scores import evaluate
 
 pytestmark = pytest.mark.bayes
@@ -159,6 +162,39 @@ def test_the_model_has_the_log_density_of_its_parts(design, judged):
     gap = float(np.exp(point["gaps_interval__"]).item())
     expected = labels.campaign(labels.setting(point["worth"]), products, -gap / 2).log_marginal
     assert float(density(point)) == pytest.approx(expected, abs=1e-8)
+
+
+def test_the_prior_of_the_worth_is_a_mixture_over_what_a_family_may_be(design, judged):
+    model, labels, evidence = (
+        labelled_model(SampledPairs.of(design, judged)),
+        LabelledQueries.of(design),
+        design.evidence,
+    )
+    (part,) = model.replace_rvs_by_values([model["worth_prior"]])
+    density = model.compile_fn(part, inputs=model.value_vars, mode="FAST_COMPILE", on_unused_input="ignore")
+    effects = {e.name: e for e in evidence.design.effects}
+
+    def expected(w):
+        theta = labels.worth.centre + labels.worth.root @ w
+        shared = [effects[name].log_sd for name in labels.effects]
+        out = sum(norm.logpdf(x, n.mean, n.sd) for x, n in zip(theta, shared, strict=False))
+        parts = theta[len(shared) :].reshape(len(evidence.families), -1)
+        for family, sign, mine in zip(evidence.families, labels.signs, parts, strict=True):
+            cases = []
+            for h, p in hypotheses_of(evidence.priors, family):
+                if h.sign == sign:
+                    own = [h.own(k, effects.get(k), evidence.priors.constants.log_favour) for k in labels.levels]
+                    known = [h.prior.log_slope, *own, h.prior.popularity]
+                    density = [norm.logpdf(x, n.mean, n.sd) for x, n in zip(mine, known, strict=True)]
+                    cases.append(np.log(p) + sum(density))
+            assert len(cases) > 1
+            out += logsumexp(cases)
+        return out
+
+    rng, point = np.random.default_rng(0), model.initial_point()
+    a, b = rng.standard_normal((2, len(labels.worth.centre)))
+    found = float(density(point | {"worth": a})) - float(density(point | {"worth": b}))
+    assert found == pytest.approx(expected(a) - expected(b), abs=1e-8)
 
 
 # With sampling

@@ -143,7 +143,7 @@ def test_an_observer_drawn_from_a_prior_is_worth_what_real_ones_are():
     prior = load_card("text-hierarchical").model.prior
     rng = np.random.default_rng(0)
     drawn = [SyntheticObserver.drawn(rng, prior, name="llm", grades=2) for _ in range(400)]
-    about = prior.observers.of(ObserverSpec("llm", scale="graded:2"))
+    about = prior.observers.possible(ObserverSpec("llm", scale="graded:2"))[0].prior
     logs = np.log([observer.slope / SPREAD for observer in drawn])
     assert logs.mean() == pytest.approx(about.log_slope.mean, abs=4 * about.log_slope.sd / 20)
     assert logs.std() == pytest.approx(about.log_slope.sd, rel=0.15)  # 4 standard errors of an sd

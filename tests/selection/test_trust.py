@@ -1,5 +1,6 @@
 """The trust report: slopes, biases, verdicts, and the ranking without labels."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -94,3 +95,22 @@ def test_a_trust_report_needs_labels_and_a_model_that_examines_them(campaign):
         probeval.evaluate(labelled, f"DCG@{DEPTH}", model="uniform").trust()
     with pytest.raises(DataError, match="between 0 and 1"):
         report(labelled, margin=2.0)
+
+
+def test_doubts_are_said(campaign):
+    turned = labels_of(campaign, 1)
+    reversed_labels = LabelTable(turned.pool, ("llm",), 3 - turned.values)
+    found = probeval.evaluate(
+        replace(judged(campaign, 60), labels=reversed_labels), f"DCG@{DEPTH}", model="hierarchical", scale="graded:2"
+    )
+    assert "its scale may be reversed (P(reversed) 1.00)" in found.trust().sentences()[0]
+    assert "its scale may be reversed (P(reversed) 1.00)" in found.labels.sentences()[0]
+    assert found.labels.to_dict()["sources"][0]["p_reversed"] > 0.95
+    numbers = LabelTable(
+        turned.pool, ("mine",), turned.values + 0.1 * np.random.default_rng(0).normal(size=(len(turned.pool), 1))
+    )
+    new = probeval.evaluate(
+        replace(campaign, judgments=None, labels=numbers), f"DCG@{DEPTH}", model="hierarchical", scale="graded:2"
+    )
+    assert re.search(r"a numeric labeller never seen: judge about \d+ pairs first", new.labels.sentences()[0])
+    assert 0 < new.trust().observers[0].p_similarity < 1

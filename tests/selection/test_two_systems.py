@@ -115,7 +115,8 @@ def test_many_sources_in_one_sentence_and_models_without_labels(campaign):
     names = ("a", "b", "c", "d")
     values = np.column_stack([grades, 2 - grades, grades, np.where(np.arange(len(grades)) % 2, grades, np.nan)])
     labelled = replace(campaign, labels=LabelTable(campaign.judgments.pool, names, values))
-    (said,) = labels_of(judged(labelled)).sentences()
+    said, doubts = labels_of(judged(labelled)).sentences()
+    assert doubts == "b: its scale may be reversed (P(reversed) 1.00)."
     assert said.startswith("Labels: 4 sources, 0 of them known to the model, label 49% to 100% of the pool")
     assert "-1.00 (b) to 1.00" in said
     state = judged(labelled, model="uniform")

@@ -21,9 +21,9 @@ from probeval.relevance.models.ordinal import FittedOrdinal
 __all__ = ["Card", "CardDocument"]
 
 # Schema 1 had another name for the cutpoint scale; 2 had no shrinkage of means, and terms standardised alike in all
-# campaigns.
-SCHEMA = 3
-READABLE = (1, 2, 3)
+# campaigns; 3 had biases of observers relative to relevance, and no constants of the model of labels.
+SCHEMA = 4
+READABLE = (1, 2, 3, 4)
 ANY = "any"  # scale
 LARGEST, DEEPEST = 1e6, 1_000_000  # number of a model, and depth of a pool
 
@@ -343,16 +343,20 @@ def _prior_lines(prior: HierarchicalPrior) -> list[str]:
     if observers.by_kind:
         lines += [
             "",
-            "Observers: the slope of labels on relevance, in standard deviations of the labels per logit, and the",
-            "standard deviation of their bias towards systems, as a multiple of the effect of relevance.",
+            "Observers: the slope of labels on relevance, in standard deviations of the labels per logit; the",
+            "standard deviation of their bias towards systems, in those of the labels per logit of the effect of",
+            "systems; and the probability that their scale is reversed.",
             "",
-            "| observer | slope | 95% | bias |",
-            "|---|---|---|---|",
+            "| observer | slope | 95% | bias | reversed |",
+            "|---|---|---|---|---|",
         ]
         for name, known in (*observers.by_kind.items(), *observers.by_name.items()):
-            n, bias = known.log_slope, math.exp(known.own("system").mean)
+            n, bias = known.log_slope, math.exp(known.log_bias.mean)
             low, high = math.exp(n.mean - 1.96 * n.sd), math.exp(n.mean + 1.96 * n.sd)
-            lines.append(f"| {name} | {math.exp(n.mean):.3f} | {low:.3f} to {high:.3f} | {bias:.2f} |")
+            about = f"{math.exp(n.mean):.3f} | {low:.3f} to {high:.3f} | {bias:.2f} | {known.reversed:.4f}"
+            lines.append(f"| {name} | {about} |")
+        lines += ["", "Constants of the model of labels:", ""]
+        lines += [f"- {k}: {c['value']} ({c['origin']})" for k, c in observers.constants.to_dict().items()]
     return lines
 
 

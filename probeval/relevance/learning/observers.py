@@ -3,14 +3,15 @@ r"""Learn priors over observers from labels of pairs with known grades.
 Grades and labels, each in units of their standard deviation, are mixed models with the same levels
 (:mod:`probeval.relevance.observers.levels`). Their covariance at a level follows from the variances of both and of
 their sum. Divided by the part of the grades' variance that others see, it is the slope :math:`\lambda` at this level;
-what the labels' variance exceeds :math:`\lambda^2` times that part is the observer's own. Tables without runs have two
-levels only, queries and pairs.
+what the labels' variance exceeds :math:`\lambda^2` times that part is the observer's own. Biases towards systems are
+what labels minus :math:`\lambda` times grades vary between systems. Tables without runs have two levels only, queries
+and pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -26,25 +27,29 @@ from probeval.relevance.learning.campaign import ModelSpec
 from probeval.relevance.normal import Normal
 from probeval.relevance.observers.family import ENDS, highest_label
 from probeval.relevance.observers.levels import LevelVariances, Stacks, level_variances
-from probeval.relevance.observers.prior import PAIR, SEEN, UNSEEN, ObserverPrior, ObserverPriors
+from probeval.relevance.observers.prior import PAIR, SEEN, UNSEEN, LabelConstants, ObserverPrior, ObserverPriors
 from probeval.relevance.observers.worth import LOGISTIC
 from probeval.threads import one_thread
 
 __all__ = ["ObserverEstimate", "learn_observers"]
 
 FEWEST = 200  # pairs with label and grade that an observer needs to be learned from
-WEAKEST = 0.1  # the least slope, in sds of labels per sd of grades: weaker observers are taken as this weak
+WEAKEST = 0.05  # the least slope, in sds of labels per sd of grades: weaker observers are taken as this weak
 LEAST_OWN = 0.03  # the least share of a level's variance that is the observer's own
 LEAST_OWN_SD = 0.03  # the least sd of an own effect, in sds of the labels
-BIASES = frozenset({"system", "team"})  # levels whose own effects are relative to those of relevance
-LEAST_BIAS = 0.05  # the least share of a bias in the variance of systems, and of relevance
+SYSTEM = "system"  # the level of biases: teams are merged into it
 AGAIN = 0.33  # sd of the log slope of one observer between campaigns
 AGAIN_OWN = 0.5  # the same of the log sd of an own effect
 AGAIN_LEVEL = 0.25  # the same of the level, in logits
 LEAST_KIND = 0.35  # least sd of log slopes within a kind
 LEAST_LEVEL = 0.5  # least sd of levels within a kind, in logits
 LEAST_OWN_KIND = 0.5  # least sd of the log sds of own effects within a kind
-DOUBT = 3.0  # the number of campaigns from which biases towards systems are as well known as they were before
+AGAIN_BIAS = 0.43  # the same of the log bias towards systems: .31 of its own, .3 of all observers of a campaign
+LEAST_BIAS = 0.55  # least sd of log biases within a kind
+ALIKE = 10.0  # the number of machines, or people, that halves the probability that another one is reversed
+SAME = 0.1  # the same of campaigns with the same observer: a name rarely changes its direction
+TURNED = -0.1  # the correlation with grades below which an observer is reversed
+FEWEST_KIND = 3  # observers of a kind that have a bias, or a liking, for it to be the kind's own
 SHRUNK = 0.5  # the weight of an observer's own effects against those of its kind: one campaign says little of them
 
 
@@ -56,16 +61,20 @@ class ObserverEstimate:
     ----------
     spec, campaign
         The observer, and the campaign or table.
-    log_slope, log_own, popularity, level
-        As in :class:`ObserverPrior`; levels and popularity need runs.
+    log_slope, log_own, log_bias, popularity, level
+        As in :class:`ObserverPrior`, the bias with its standard error; biases and popularity need runs.
+    reversed
+        Whether its labels fall as grades rise.
     """
 
     spec: ObserverSpec
     campaign: str
     log_slope: float
     log_own: Mapping[str, float]
+    log_bias: Normal | None
     popularity: float | None
     level: float | None
+    reversed: bool
 
 
 def learn_observers(
@@ -104,8 +113,10 @@ def _with_runs(
     design = ModelDesign.of(spec.vague(), collection, depth=depth, scale=scale)
     codes = collection.codes_on(design.pool, scale)
     values = labels.on(design.pool)
-    stacks = Stacks(design)
-    of_grades: dict[bytes, LevelVariances] = {}  # by the pairs that an observer labelled: mostly all of them
+    of_systems = tuple(e for e in design.effects if e.effect.scope != "campaign" or e.name == SYSTEM)
+    stacks, merged = Stacks(design), Stacks(replace(design, effects=of_systems))
+    # The fits of grades, by the pairs that an observer labelled: mostly all of them.
+    of_grades: dict[bytes, tuple[LevelVariances, LevelVariances]] = {}
     out = []
     with one_thread():
         for observer, column in zip(labels.observers, values.T, strict=True):
@@ -115,17 +126,33 @@ def _with_runs(
             extra = np.where(both, 0.0, np.inf)
             grade, label = _standard(scale.values[np.maximum(codes, 0)], both), _standard(column, both)
             key = both.tobytes()
-            of_grades[key] = of_grades[key] if key in of_grades else level_variances(stacks, grade, extra)
-            fits = [of_grades[key], *(level_variances(stacks, y, extra) for y in (label, grade + label))]
-            variance = {i: dict(zip(f.names, np.exp(f.log_variance), strict=True)) for i, f in enumerate(fits)}
+            if key not in of_grades:
+                of_grades[key] = level_variances(stacks, grade, extra), level_variances(merged, grade, extra)
+            whole, by_system = of_grades[key]
+            fits = [whole, *(level_variances(stacks, y, extra) for y in (label, grade + label))]
+            variance = [_by_level(fit) for fit in fits]
             covariance = {k: (variance[2][k] - variance[0][k] - variance[1][k]) / 2 for k in fits[0].names}
+            slope = _slope(variance[0], covariance)
+            residual = level_variances(merged, label - slope * grade, extra)
+            at, true = residual.names.index(SYSTEM), _by_level(by_system)
+            bias = (residual.log_variance[at] + np.log(true[PAIR] / true[SYSTEM] / LOGISTIC)) / 2
             terms = np.cov(design.terms[both].T)
             along = [float(fits[0].slopes @ terms @ fit.slopes) for fit in fits[:2]]
             level = _level(observer, scale.values[codes[both]] / scale.values.max(), column[both], design.counts[both])
+            found = _estimate(observer, collection.name, variance[0], variance[1], covariance, level)
             out.append(
-                _estimate(observer, collection.name, variance[0], variance[1], covariance, along[1] / along[0], level)
+                replace(
+                    found,
+                    log_bias=Normal(float(bias), float(residual.error[at]) / 2),
+                    popularity=along[1] / along[0] / slope - 1,
+                )
             )
     return tuple(out)
+
+
+def _by_level(fit: LevelVariances) -> dict[str, float]:
+    """Return the variance of each level."""
+    return dict(zip(fit.names, np.exp(fit.log_variance).tolist(), strict=True))
 
 
 def _without_runs(labels: LabelTable, grades: Judgments) -> list[ObserverEstimate]:
@@ -143,7 +170,7 @@ def _without_runs(labels: LabelTable, grades: Judgments) -> list[ObserverEstimat
         grade = scale.values[codes[both]] / scale.values.max()
         level = _level(observer, grade, column[both], np.ones(len(grade)))
         parts = [{k: float(m[i, j]) for k, m in matrices.items()} for i, j in ((0, 0), (1, 1), (0, 1))]
-        out.append(_estimate(observer, grades.fingerprint(), parts[0], parts[1], parts[2], None, level))
+        out.append(_estimate(observer, grades.fingerprint(), parts[0], parts[1], parts[2], level))
     return out
 
 
@@ -157,36 +184,41 @@ def _two_levels(y: Floats, query: Ints) -> tuple[Floats, Floats]:
     return between - within * float(np.mean(1 / count)), within
 
 
+def _slope(grade: Mapping[str, float], covariance: Mapping[str, float]) -> float:
+    """Return the slope in standard deviations of labels per one of grades.
+
+    It is the geometric mean over the levels that order the documents of a query: to see which queries are easy is
+    worth nothing to a ranking.
+    """
+    used = [k for k in ("interaction", SYSTEM, PAIR) if k in grade]
+    ratios = [max(covariance[k] / max(SEEN.get(k, 1.0) * grade[k], 1e-9), WEAKEST) for k in used]
+    return float(np.exp(np.mean(np.log(ratios))))
+
+
 def _estimate(
     observer: ObserverSpec,
     campaign: str,
     grade: Mapping[str, float],
     label: Mapping[str, float],
     covariance: Mapping[str, float],
-    popularity: float | None,
     level: float | None,
 ) -> ObserverEstimate:
-    """Return the slope as the geometric mean over levels, and the own variance of each level.
-
-    ``popularity`` is the slope of the labels' predictions by the terms on those of the grades.
-    """
-    used = [k for k in ("query", "interaction", "system", PAIR) if k in grade]
-    seen = {k: SEEN.get(k, 1.0) * grade[k] for k in grade}
-    ratios = [max(covariance[k] / max(seen[k], 1e-9), WEAKEST) for k in used]
-    slope = float(np.exp(np.mean(np.log(ratios))))
-    own = {k: max(label[k] - slope**2 * seen[k], LEAST_OWN * label[k], LEAST_OWN_SD**2) for k in label}
-    for k in BIASES & own.keys():  # the share of the systems' variance that is not relevance, as a ratio
-        bias = 1 - min(max(covariance[k], 0.0) ** 2 / (seen[k] * label[k]), 1.0)
-        bias = min(max(bias, LEAST_BIAS), 1 - LEAST_BIAS)
-        own[k] = bias / (1 - bias)
+    """Return the slope and the own variance of each level within queries."""
+    slope = _slope(grade, covariance)
+    own = {
+        k: max(label[k] - slope**2 * SEEN[k] * grade[k], LEAST_OWN * label[k], LEAST_OWN_SD**2)
+        for k in SEEN.keys() & label.keys()
+    }
     unit = np.sqrt(grade[PAIR] / LOGISTIC)  # sds of grades per logit
     return ObserverEstimate(
         spec=observer,
         campaign=campaign,
         log_slope=float(np.log(slope * unit)),
-        log_own={k: float(np.log(v) / 2) for k, v in own.items()},
-        popularity=None if popularity is None else popularity / slope - 1,
+        log_own={k: float(np.log(v) / 2) for k, v in sorted(own.items())},
+        log_bias=None,
+        popularity=None,
         level=level,
+        reversed=bool(covariance[PAIR] < TURNED * np.sqrt(grade[PAIR] * label[PAIR])),
     )
 
 
@@ -222,47 +254,67 @@ def _pooled(found: Sequence[ObserverEstimate]) -> ObserverPriors:
 
 def _kind(some: Sequence[ObserverEstimate], every: Sequence[ObserverEstimate]) -> ObserverPrior:
     """Return the prior of a kind; what its observers cannot show is taken from all observers."""
-    levels = {k for e in every for k in e.log_own}
+    levels = sorted({k for e in every for k in e.log_own})
     own = {
         k: [e.log_own[k] for e in some if k in e.log_own] or [e.log_own[k] for e in every if k in e.log_own]
         for k in levels
     }
-    likings = [e.popularity for e in every if e.popularity is not None]
+    biases = _of_kind(some, every, lambda e: None if e.log_bias is None else e.log_bias.mean)
+    likings = _of_kind(some, every, lambda e: e.popularity)
     heights = [e.level for e in some if e.level is not None]
-    spread = {k: _spread(values, LEAST_OWN_KIND) for k, values in own.items()}
-    for k in BIASES & spread.keys():
-        campaigns = len({e.campaign for e in every if k in e.log_own})
-        spread[k] = _towards(UNSEEN.own(k), spread[k].mean, campaigns)
+    alike = [e for e in every if e.spec.kind == some[0].spec.kind]  # directions do not depend on scales
+    names = {e.spec.name for e in alike}
+    turned = {e.spec.name for e in alike if e.reversed}
     return ObserverPrior(
         log_slope=_spread([e.log_slope for e in some], LEAST_KIND),
-        log_own=spread,
+        log_own={k: _spread(values, LEAST_OWN_KIND) for k, values in own.items()},
+        log_bias=_spread(biases, LEAST_BIAS) if biases else UNSEEN.log_bias,
         popularity=_spread(likings, UNSEEN.popularity.sd) if likings else UNSEEN.popularity,
         level=_spread(heights, LEAST_LEVEL) if heights else None,
+        reversed=_counted(LabelConstants().reversed, ALIKE, len(turned), len(names)),
     )
+
+
+def _of_kind(
+    some: Sequence[ObserverEstimate],
+    every: Sequence[ObserverEstimate],
+    value: Callable[[ObserverEstimate], float | None],
+) -> list[float]:
+    """Return the values of the observers of a kind, or of all observers if too few of the kind have one."""
+    mine, others = ([v for v in map(value, group) if v is not None] for group in (some, every))
+    return mine if len(mine) >= FEWEST_KIND else others
 
 
 def _name(some: Sequence[ObserverEstimate], kind: ObserverPrior) -> ObserverPrior:
     """Return the prior of an observer seen before."""
     n = len(some)
     heights = [e.level for e in some if e.level is not None]
+    biases = [e.log_bias for e in some if e.log_bias is not None]
     own = {}
     for k, normal in kind.log_own.items():
         mean = float(np.mean([e.log_own.get(k, normal.mean) for e in some]))
         own[k] = Normal(SHRUNK * mean + (1 - SHRUNK) * normal.mean, AGAIN_OWN)
-        if k in BIASES:
-            own[k] = _towards(normal, mean, len({e.campaign for e in some if k in e.log_own}))
     return ObserverPrior(
         log_slope=Normal(float(np.mean([e.log_slope for e in some])), float(AGAIN * np.sqrt(1 + 1 / n) / np.sqrt(2))),
         log_own=own,
+        log_bias=_own_bias(biases, kind.log_bias),
         popularity=kind.popularity,
         level=_combined(Normal(float(np.mean(heights)), AGAIN_LEVEL), kind.level) if heights else kind.level,
+        reversed=_counted(kind.reversed, SAME, sum(e.reversed for e in some), n),
     )
 
 
-def _towards(prior: Normal, found: float, campaigns: int) -> Normal:
-    """Return a prior of biases moved towards what some campaigns showed: each is one sample of systems."""
-    weight = campaigns / (campaigns + DOUBT)
-    return Normal(weight * found + (1 - weight) * prior.mean, prior.sd)
+def _own_bias(found: Sequence[Normal], kind: Normal) -> Normal:
+    """Return the bias of an observer in the next campaign: its own, drawn towards those of its kind by their errors."""
+    known = [kind, *(Normal(n.mean, float(np.hypot(n.sd, AGAIN_BIAS))) for n in found)]
+    precision = np.array([n.sd**-2.0 for n in known])
+    mean = float(precision @ [n.mean for n in known] / precision.sum())
+    return Normal(mean, float(min(np.sqrt(1 / precision.sum() + AGAIN_BIAS**2), kind.sd)))
+
+
+def _counted(prior: float, worth: float, turned: int, n: int) -> float:
+    """Return the probability that the next one is reversed: a share before, worth so many cases, and those counted."""
+    return (prior * worth + turned) / (worth + n)
 
 
 def _combined(own: Normal, kind: Normal | None) -> Normal:

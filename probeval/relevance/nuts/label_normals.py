@@ -14,7 +14,7 @@ of :mod:`probeval.relevance.observers.measure`, which takes one family after the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -29,7 +29,7 @@ from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.observers.conditioning import LEVEL, LIKING, family_block, pair_scale
 from probeval.relevance.observers.measure import level_target
 from probeval.relevance.observers.target import LevelTarget
-from probeval.relevance.observers.worth import LOGISTIC, LeastSquares, Worth
+from probeval.relevance.observers.worth import LOGISTIC, LeastSquares, Worth, hypotheses_of
 
 __all__ = ["CampaignGivenLabels", "LabelledQueries", "Products", "Setting", "Targets"]
 
@@ -59,22 +59,59 @@ class WorthScale(NamedTuple):
     :math:`\theta` are the log standard deviations of the model's effects and, for each family, its log slope, the log
     standard deviations of its own effects and its liking. Its centre and scale are those that the variances of labels
     by level suggest (:mod:`probeval.relevance.observers.worth`): labels determine sums of variances precisely and their
-    parts not. Coordinates do not change the posterior. The prior density is :math:`\exp(-\frac12|r + Dw|^2)`.
+    parts not. Coordinates do not change the posterior.
     """
 
     centre: Floats
     root: Floats  # Q
-    residual: Floats  # r
-    slope: Floats  # D
+    effects: tuple[Floats, Floats]  # mean and sd of the log standard deviations of the model's effects
+    families: tuple[PossibleWorth, ...]
 
     @classmethod
-    def of(cls, problem: LeastSquares) -> WorthScale:
-        """Return the coordinates; coefficients of terms are parameters of the campaign."""
+    def of(cls, problem: LeastSquares, possible: Sequence[Sequence[tuple[LeastSquares, float]]]) -> WorthScale:
+        """Return the coordinates; coefficients of terms are parameters of the campaign.
+
+        ``possible`` has for each family what it may be, as a problem of its own, with the probabilities.
+        """
         x, covariance, _ = problem.solve()
         keep = np.delete(np.arange(len(x)), np.arange(*problem.blocks[1].indices(len(x))))
-        residual, slope = (values[: len(x)][keep] for values in problem.residuals(x))
         root = np.asarray(np.linalg.cholesky(covariance[np.ix_(keep, keep)]))
-        return cls(x[keep], root, residual, slope[:, keep] @ root)
+        shared = problem.blocks[0]
+        return cls(
+            x[keep],
+            root,
+            (problem.mean[shared], problem.sd[shared]),
+            tuple(PossibleWorth.of(each) for each in possible),
+        )
+
+    def log_prior(self, w: Any, pt: Any) -> Any:
+        r"""Return the log prior density of the coordinates, up to a constant.
+
+        A family's part is a mixture over what it may be: :math:`\log\sum_h p_h N(\theta \mid \mu_h, \sigma_h)`.
+        """
+        theta = self.centre + pt.dot(self.root, w)
+        mean, sd = self.effects
+        out = -(((theta[: len(mean)] - mean) / sd) ** 2).sum() / 2
+        start = len(mean)
+        for family in self.families:
+            mine = theta[start : start + family.mean.shape[1]]
+            start += family.mean.shape[1]
+            out += pt.logsumexp(family.log_weight - (((mine - family.mean) / family.sd) ** 2).sum(axis=1) / 2)
+        return out
+
+
+class PossibleWorth(NamedTuple):
+    """The priors that the parameters of a family may have."""
+
+    log_weight: Floats  # with the constant of the density, shape (hypothesis,)
+    mean: Floats  # shape (hypothesis, parameter)
+    sd: Floats
+
+    @classmethod
+    def of(cls, possible: Sequence[tuple[LeastSquares, float]]) -> PossibleWorth:
+        """Return the priors of a family alone, by its hypotheses and their probabilities."""
+        mean, sd = (np.array([getattr(each, name)[each.blocks[2]] for each, _ in possible]) for name in ("mean", "sd"))
+        return cls(np.log([p for _, p in possible]) - np.log(sd).sum(axis=1), mean, sd)
 
 
 class Targets(NamedTuple):
@@ -197,8 +234,15 @@ class LabelledQueries:
             columns = stacked(effect.columns.rows(every))
             grams.append(columns @ columns.transpose(0, 2, 1))
         grams.append(stacked(np.ones(len(pool)))[..., None] * np.eye(shape[1]))
-        best = tuple(max(p, key=p.__getitem__) for p in evidence.worth.signs)
-        problem = LeastSquares(plain, priors, found, evidence.levels, best)
+        problem = LeastSquares(plain, priors, evidence.levels, evidence.worth.best)
+        possible = [
+            [
+                (LeastSquares(plain, priors, [level], [hypothesis]), p)
+                for hypothesis, p in hypotheses_of(priors, family)
+                if hypothesis.sign == sign
+            ]
+            for family, level, sign in zip(found, evidence.levels, problem.signs, strict=True)
+        ]
         centre = problem.worth(problem.solve()[0], 1.0)
         layout = {name: where for name, where in Layout.of(design).blocks.items() if name != "gaps"}
         ends = np.cumsum([0, *(where.stop - where.start for where in layout.values())]).tolist()
@@ -218,8 +262,8 @@ class LabelledQueries:
         flat = (shape[0], len(found) * shape[1])
         return cls(
             design=design,
-            signs=np.array(best, dtype=float),
-            worth=WorthScale.of(problem),
+            signs=np.array(problem.signs, dtype=float),
+            worth=WorthScale.of(problem, possible),
             effects=tuple(problem.effects),
             levels=problem.names,
             share=problem.seen,

@@ -7,8 +7,8 @@ are integrated out of them exactly, and the campaign's parameters and the seen r
 standard normals around their means given labels. So no pair without judgment has a parameter.
 
 Both routes have in common: a family's labels are combined before (:mod:`probeval.relevance.observers.family`); its
-slope has its most probable sign, which Laplace's method integrates over; the level of grades that labels suggest is one
-observation of the mean logit, here that of the central setting of the worth.
+slope has its most probable sign, which Laplace's method integrates over, and its kind is integrated over; the level of
+grades that labels suggest is one observation of the mean logit, here that of the central setting of the worth.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from probeval.relevance.nuts.posterior import (
     log_likelihood,
     moments,
 )
-from probeval.relevance.observers.worth import TOGETHER, joint_slope
+from probeval.relevance.observers.worth import joint_slope, n_systems
 from probeval.streams import query_streams
 
 __all__ = ["LabelledDraws", "LabelledPosterior", "labelled_model"]
@@ -153,8 +153,7 @@ def labelled_model(sampled: SampledPairs) -> Any:
     with pm.Model() as model:
         sd = pt.exp(pm.Normal("log_sd", *moments([e.log_sd for e in design.effects])))
         worth = pm.Flat("worth", shape=len(labels.worth.centre))
-        prior = labels.worth.residual + pt.dot(labels.worth.slope, worth)
-        pm.Potential("worth_prior", -(prior**2).sum() / 2)
+        pm.Potential("worth_prior", labels.worth.log_prior(worth, pt))
         setting = labels.setting(worth, pt)
         gap = pm.TruncatedNormal("gaps", *moments(design.cuts[1:]), lower=0.0) if len(design.cuts) > 1 else None
         middle = 0.0 if gap is None else pt.dot(gap_columns(len(design.cuts)).middle, gap)
@@ -168,9 +167,11 @@ def labelled_model(sampled: SampledPairs) -> Any:
         pm.Deterministic("parameters", u)
         mean, spread = moments(design.coefficients)
         assert design.evidence is not None
+        constants = design.evidence.priors.constants
+        together = constants.together * constants.widening(n_systems(design))
         for row in joint_slope(design.evidence.design) / labels.scale:
             slope = pt.dot(row, mean + spread * u[labels.blocks["coefficients"]])
-            pm.Potential("joint_slope", -(((slope - 1) / TOGETHER) ** 2) / 2)
+            pm.Potential("joint_slope", -(((slope - 1) / together) ** 2) / 2)
         if len(sampled.pairs):
             logits = logits + effect_sums(sampled, sd)
             pm.Potential("judged", log_likelihood(logits, gap, cutpoint_factors(sampled, sd), sampled))

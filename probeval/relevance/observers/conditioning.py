@@ -19,7 +19,7 @@ from probeval.relevance.normal import Normal
 from probeval.relevance.observers.family import Family
 from probeval.relevance.observers.levels import MISSING, Stacks
 from probeval.relevance.observers.prior import PAIR, ObserverPriors
-from probeval.relevance.observers.worth import LOGISTIC, TOGETHER, Worth
+from probeval.relevance.observers.worth import LOGISTIC, Hypothesis, Worth, n_systems
 
 __all__ = [
     "CampaignPrior",
@@ -170,12 +170,14 @@ def campaign_prior(
     slopes = [slope / scale for slope in worth.slopes]
     information = np.diag(precision)
     right = precision * mean
+    together = priors.constants.together * priors.constants.widening(n_systems(stacks.design))
     for row in direction / scale:
         where = layout["coefficients"]
-        information[where, where] += np.outer(row, row) / TOGETHER**2
-        right[where] += row / TOGETHER**2
-    for family, slope, own, liking in zip(found, slopes, worth.own, worth.popularity, strict=True):
-        information += _family_prior(stacks, reference, layout, family, slope, own, liking)
+        information[where, where] += np.outer(row, row) / together**2
+        right[where] += row / together**2
+    each = zip(found, worth.hypotheses, slopes, worth.own, worth.popularity, strict=True)
+    for family, hypothesis, slope, own, liking in each:
+        information += _family_prior(stacks, reference, layout, family, hypothesis, slope, own, liking)
     columns = layout.columns
     width = stacks.with_level.shape[1] + sum(0 if f.suspects is None else f.suspects.shape[1] for f in found)
     of_labels, to_labels = _basis(stacks, layout, found, slopes, width).information(sums)
@@ -261,6 +263,7 @@ def _family_prior(
     reference: ModelDesign,
     layout: Layout,
     family: Family,
+    hypothesis: Hypothesis,
     slope: float,
     own: Mapping[str, float],
     liking: float,
@@ -273,7 +276,7 @@ def _family_prior(
     for i, coefficient in enumerate(reference.coefficients):
         tie = np.zeros(layout.size)
         tie[terms.start + i], tie[layout["coefficients"].start + i] = 1.0, -liking * slope
-        spread = family.prior.popularity.sd * abs(slope * coefficient.mean)
+        spread = hypothesis.prior.popularity.sd * abs(slope * coefficient.mean)
         out += np.outer(tie, tie) / (spread**2 + LIKING**2)
     for effect in stacks.design.of_campaign:
         where = np.arange(*layout[family_block(family, effect.name)].indices(layout.size))

@@ -19,11 +19,10 @@ from probeval.data.evidence import LabelTable
 from probeval.data.observers import ObserverSpec
 from probeval.data.pool import Pool
 from probeval.relevance.normal import Normal
-from probeval.relevance.observers.prior import ObserverPrior, ObserverPriors
+from probeval.relevance.observers.prior import ObserverPrior, ObserverPriors, PossiblePrior
 
 __all__ = ["Family", "FamilyUnits", "distinguishes", "family_units", "highest_label", "single_families"]
 
-RIDGE = 0.1  # on the correlations of labels, so that copies share their weight
 FEWEST = 20  # pairs with two labels, from which their correlation is taken
 RARE = 0.01  # the least share of labels at the top of a scale
 ENDS = 0.01  # the mean label is at least this far from the ends of its scale
@@ -44,8 +43,8 @@ class Family:
     extra
         The additional noise variance of pairs that some members did not label, infinite without any label, shape
         (pair,).
-    prior
-        The prior of the family as an observer.
+    priors
+        The priors that the family may have as an observer, by its kind.
     level
         The logit of the mean grade of retrieved documents, as a share of its maximum, that the mean labels suggest;
         None if they suggest none.
@@ -61,7 +60,7 @@ class Family:
     members: tuple[ObserverSpec, ...]
     scores: Floats
     extra: Floats
-    prior: ObserverPrior
+    priors: tuple[PossiblePrior, ...]
     level: Normal | None
     unit: float | None
     suspects: Floats | None = None
@@ -88,7 +87,7 @@ class FamilyUnits:
 
     Parameters
     ----------
-    name, members, prior, level, unit
+    name, members, priors, level, unit
         As in :class:`Family`.
     columns
         The columns of the members in the table of labels.
@@ -102,7 +101,7 @@ class FamilyUnits:
 
     name: str
     members: tuple[ObserverSpec, ...]
-    prior: ObserverPrior
+    priors: tuple[PossiblePrior, ...]
     level: Normal | None
     unit: float | None
     columns: tuple[int, ...]
@@ -119,7 +118,7 @@ class FamilyUnits:
         scores, extra = _combined(standard, self.weights, self.correlation)
         labelled = np.isfinite(extra)
         scores[labelled] = (scores[labelled] - self.centre) / self.sd
-        return Family(self.name, self.members, scores, extra, self.prior, self.level, self.unit)
+        return Family(self.name, self.members, scores, extra, self.priors, self.level, self.unit)
 
 
 def family_units(labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats) -> tuple[FamilyUnits, ...]:
@@ -151,14 +150,15 @@ def _units(
     members = tuple(labels.observers[i] for i in columns)
     mine = values[:, columns]
     centres, sds = np.nanmean(mine, axis=0), np.nanstd(mine, axis=0)
-    known = [priors.of(member) for member in members]
-    weights, correlation = _weights((mine - centres) / sds, np.exp([p.log_slope.mean for p in known]))
+    known = [priors.possible(member) for member in members]
+    expected = [sum(p.weight * float(np.exp(p.prior.log_slope.mean)) for p in each) for each in known]
+    weights, correlation = _weights((mine - centres) / sds, np.array(expected), priors.constants.ridge)
     ranges = [highest_label(member, column) for member, column in zip(members, mine.T, strict=True)]
     units = FamilyUnits(
         name=name,
         members=members,
-        prior=_prior(known, weights, correlation),
-        level=_level(mine, counts, ranges, known),
+        priors=_priors(known, weights, correlation),
+        level=_level(mine, counts, ranges, [each[0].prior for each in known]),
         unit=float(sds[0]) / ranges[0] if len(members) == 1 and ranges[0] else None,
         columns=tuple(columns),
         centres=centres,
@@ -172,7 +172,7 @@ def _units(
     return replace(units, centre=centre, sd=float((scores - centre).std()) or 1.0)
 
 
-def _weights(standard: Floats, slopes: Floats) -> tuple[Floats, Floats]:
+def _weights(standard: Floats, slopes: Floats, ridge: float) -> tuple[Floats, Floats]:
     """Return the members' weights, and the correlations of their labels (turned to agree with the majority)."""
     n = len(slopes)
     correlation = pd.DataFrame(standard).corr(min_periods=FEWEST).fillna(0.0).to_numpy(copy=True)
@@ -180,7 +180,7 @@ def _weights(standard: Floats, slopes: Floats) -> tuple[Floats, Floats]:
     leading = np.linalg.eigh(correlation)[1][:, -1]
     sign = np.where(leading * np.sign(leading.sum() or 1.0) < 0, -1.0, 1.0)
     correlation *= np.outer(sign, sign)
-    weights = np.maximum(np.linalg.solve(correlation + RIDGE * np.eye(n), slopes), 0.0)
+    weights = np.maximum(np.linalg.solve(correlation + ridge * np.eye(n), slopes), 0.0)
     return sign * (weights if weights.any() else slopes), correlation * np.outer(sign, sign)
 
 
@@ -203,6 +203,17 @@ def _combined(standard: Floats, weights: Floats, correlation: Floats) -> tuple[F
 def _variance(weights: Floats, correlation: Floats) -> float:
     """Return the variance of the weighted mean of labels."""
     return float(weights @ correlation @ weights) / float(np.abs(weights).sum()) ** 2
+
+
+def _priors(
+    known: Sequence[tuple[PossiblePrior, ...]], weights: Floats, correlation: Floats
+) -> tuple[PossiblePrior, ...]:
+    """Return the priors that the combined labels may have: members whose kind is in doubt are of one kind."""
+    doubtful = max(known, key=len)
+    return tuple(
+        case._replace(prior=_prior([each[min(i, len(each) - 1)].prior for each in known], weights, correlation))
+        for i, case in enumerate(doubtful)
+    )
 
 
 def _prior(known: Sequence[ObserverPrior], weights: Floats, correlation: Floats) -> ObserverPrior:

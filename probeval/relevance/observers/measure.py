@@ -39,7 +39,7 @@ from probeval.relevance.observers.family import Family, FamilyUnits, family_unit
 from probeval.relevance.observers.levels import LevelVariances, Stacks, level_variances
 from probeval.relevance.observers.prior import ObserverPriors
 from probeval.relevance.observers.target import LevelTarget, suggested_level, target_of, with_level
-from probeval.relevance.observers.worth import Worth, WorthPosterior, find_worth, joint_slope
+from probeval.relevance.observers.worth import Worth, WorthPosterior, find_worth, joint_slope, n_systems
 from probeval.threads import in_order
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "measure",
     "measure_labels",
     "reference_design",
+    "seen_design",
     "with_labels",
 ]
 
@@ -87,7 +88,7 @@ class LabelModel:
         units = family_units(labels, design.pool, priors, counts=design.counts)
         if not units:
             return None
-        seen = seen_design(design)
+        seen = seen_design(design, priors)
         stacks, values = Stacks(seen), labels.on(design.pool)
         found = [family.on(values) for family in units]
         levels = tuple(in_order(lambda family: level_variances(stacks, family.scores, family.extra), found))
@@ -120,7 +121,7 @@ class LabelledPart:
     @cached_property
     def stacks(self) -> Stacks:
         """The queries by their number of pairs."""
-        return Stacks(seen_design(self.design))
+        return Stacks(seen_design(self.design, self.model.priors))
 
     @cached_property
     def families(self) -> tuple[Family, ...]:
@@ -215,12 +216,19 @@ def with_labels(
     return whole.given(tuple(in_order(measured, model.settings)))
 
 
-def seen_design(design: ModelDesign) -> ModelDesign:
+def seen_design(design: ModelDesign, priors: ObserverPriors) -> ModelDesign:
     """Return the design with the effects that observers see.
 
     Effects with a stated prior are the reference observer's alone: nothing is known of how others see them.
     """
-    return replace(design, effects=tuple(e for e in design.effects if e.effect.stated is None))
+    seen = tuple(e for e in design.effects if e.effect.stated is None)
+    return replace(design, effects=seen, coefficients=_widened(design, priors))
+
+
+def _widened(design: ModelDesign, priors: ObserverPriors) -> tuple[Normal, ...]:
+    """Return the priors of the coefficients, wider with few systems: what these agree on says less of relevance."""
+    factor = priors.constants.widening(n_systems(design))
+    return tuple(Normal(c.mean, c.sd * factor) for c in design.coefficients)
 
 
 def reference_design(design: ModelDesign, priors: ObserverPriors, found: Sequence[Family]) -> ModelDesign:
@@ -247,7 +255,7 @@ def reference_design(design: ModelDesign, priors: ObserverPriors, found: Sequenc
             common.append(CampaignColumns(family_block(family, part), nothing))
     return replace(
         design,
-        coefficients=tuple(c.times(scale) for c in design.coefficients),
+        coefficients=tuple(c.times(scale) for c in _widened(design, priors)),
         cuts=tuple(c.times(scale) for c in design.cuts),
         effects=tuple(own),
         common=tuple(common),

@@ -14,6 +14,7 @@ See docs/theory/observers.md#trust.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -29,8 +30,8 @@ from probeval.relevance.normal import Normal
 from probeval.relevance.observers.conditioning import SUSPECTED, family_block
 from probeval.relevance.observers.family import Family, single_families
 from probeval.relevance.observers.levels import Stacks, level_variances
-from probeval.relevance.observers.measure import measure, reference_design
-from probeval.relevance.observers.prior import PAIR, ObserverPriors
+from probeval.relevance.observers.measure import measure, reference_design, seen_design
+from probeval.relevance.observers.prior import PAIR, SIMILARITY, ObserverPriors
 from probeval.relevance.observers.worth import Worth, find_worth
 from probeval.threads import one_thread
 
@@ -41,6 +42,7 @@ MOST = 2  # suspects shifted at the same time
 SMALL = 0.03  # sd of biases by system beside the suspects, in sds of the labels
 DRAWS = 4000  # of the shifts, for intervals
 SURE = 0.95  # the probability from which a verdict is given
+DOUBTFUL = 0.2  # the probability above which a doubt is said
 FEWEST = 3  # judged pairs with a label, for their correlation with grades
 
 
@@ -91,6 +93,10 @@ class ObserverTrust:
         Standard deviations of the labels per logit of relevance.
     p_measures, p_noise, p_reversed
         The probabilities that its labels measure relevance, are noise, or are reversed.
+    p_similarity
+        The probability that its labels are a similarity, if its kind is not known; else None.
+    p_favours
+        The probability that it favours systems, of any team, far beyond its noise.
     noise
         The standard deviation of labels of single pairs that relevance does not explain, in those of the labels.
     correlation, equal
@@ -113,6 +119,8 @@ class ObserverTrust:
     p_measures: float
     p_noise: float
     p_reversed: float
+    p_similarity: float | None
+    p_favours: float
     noise: float
     correlation: float | None
     equal: float | None
@@ -121,15 +129,28 @@ class ObserverTrust:
 
     @property
     def finding(self) -> str:
-        """Whom it favours, and whether that is known, in a sentence."""
+        """Whom it favours, what else is in doubt, and whether that is known, in a sentence."""
+        return f"{'; '.join((*self._biased(), *self._doubts()))}."
+
+    def _biased(self) -> tuple[str, ...]:
         if not self.judged:
-            return "nothing is judged, so nothing can be said of its biases."
+            return ("nothing is judged, so nothing can be said of its biases",)
         biased = [b for b in self.biases if b.verdict == "biased"]
         unclear = sum(b.verdict == "open" for b in self.biases)
         parts = [f"shifts the labels of {b.name} by {b.mean:+.2f} (P(biased) {b.p_biased:.2f})" for b in biased]
         if unclear:
             parts.append(f"too little is judged to tell of {unclear} of {len(self.biases)} teams")
-        return f"{'; '.join(parts) or f'favours no team by more than {self.margin:.0%} of its range'}."
+        if not parts and self.p_favours <= DOUBTFUL:
+            parts.append(f"favours no team by more than {self.margin:.0%} of its range")
+        return tuple(parts)
+
+    def _doubts(self) -> tuple[str, ...]:
+        doubts = {
+            "its scale may be reversed (P(reversed)": self.p_reversed,
+            "its numbers may be a similarity (P(similarity)": self.p_similarity or 0.0,
+            "may favour systems beyond its noise (P(favours)": self.p_favours,
+        }
+        return tuple(f"{text} {p:.2f})" for text, p in doubts.items() if p > DOUBTFUL)
 
 
 def examine(
@@ -164,10 +185,10 @@ def examine(
     values = labels.on(design.pool)
     out = []
     with one_thread():
-        stacks = Stacks(design)
+        stacks = Stacks(seen_design(design, priors))
         for family in found:
             given = values[:, labels.sources.index(family.name)]
-            out.append(_examine_one(stacks, priors, family, suspects, given, judged, margin, rng))
+            out.append(_examine_one(design, stacks, priors, family, suspects, given, judged, margin, rng))
     return tuple(sorted(out, key=lambda trust: -trust.slope))
 
 
@@ -195,6 +216,7 @@ class Suspects:
 
 
 def _examine_one(
+    design: ModelDesign,
     stacks: Stacks,
     priors: ObserverPriors,
     family: Family,
@@ -204,23 +226,27 @@ def _examine_one(
     margin: float,
     rng: np.random.Generator,
 ) -> ObserverTrust:
-    design = stacks.design
-    family = replace(family, suspects=suspects.columns)
     levels = level_variances(stacks, family.scores, family.extra)
-    worth = find_worth(design, priors, [family], [levels])
-    reference = reference_design(design, priors, [family])
-    settings = [_without_biases(setting, design) for setting in worth.settings]
-    measured = tuple(measure(stacks, reference, priors, [family], setting) for setting in settings)
-    posterior = fit_laplace(replace(reference, measured=measured), judged)
+    worth = find_worth(stacks.design, priors, [family], [levels])
+
+    def fitted(family: Family, settings: Sequence[Worth]) -> LaplacePosterior:
+        reference = reference_design(design, priors, [family])
+        measured = tuple(measure(stacks, reference, priors, [family], setting) for setting in settings)
+        return fit_laplace(replace(reference, measured=measured), judged)
+
+    posterior = fitted(family, worth.settings)
+    suspected = replace(family, suspects=suspects.columns)
+    draws, included = _shifts(fitted(suspected, [_without_biases(s, design) for s in worth.settings]), suspected, rng)
     member = family.members[0]
     both = (judged >= 0) & ~np.isnan(labels)
     unit = float(np.nanstd(labels))
     spread = float(np.nanmax(labels) - np.nanmin(labels))
-    draws, included = _shifts(posterior, family, rng)
-    slopes = np.array([abs(s.slopes[0]) for s in settings])
-    signs = np.sign([s.slopes[0] for s in settings])
+    slopes = np.array([abs(s.slopes[0]) for s in worth.settings])
+    signs = np.sign([s.slopes[0] for s in worth.settings])
+    taken = [s.hypotheses[0] for s in worth.settings]
+    similar = float(posterior.weights @ [hypothesis.kind == SIMILARITY for hypothesis in taken])
     centre, width = _log_slope(posterior.weights, slopes, worth.log_slopes[0])
-    own = float(posterior.weights @ [s.own[0][PAIR] for s in settings])
+    own = float(posterior.weights @ [s.own[0][PAIR] for s in worth.settings])
     correlation, equal = agreement(member, labels[both], judged[both], design.n_levels)
     return ObserverTrust(
         observer=member,
@@ -234,6 +260,8 @@ def _examine_one(
         p_measures=float(posterior.weights @ (signs > 0)),
         p_noise=float(posterior.weights @ (signs == 0)),
         p_reversed=float(posterior.weights @ (signs < 0)),
+        p_similarity=similar if len(family.priors) > 1 else None,
+        p_favours=float(posterior.weights @ [hypothesis.favours for hypothesis in taken]),
         noise=own,
         correlation=correlation,
         equal=equal,

@@ -5,6 +5,9 @@ the effect's variance :math:`\sigma_k^2` that observers see (:math:`\rho_k`), by
 effects. Labels alone determine the sums; priors divide them. The parameters are the log standard deviations of the
 model's effects, the coefficients of its terms and, for each family, :math:`\log|\lambda|`, the :math:`\log o_k` and its
 liking for popular documents. Their posterior given :math:`T` is found by nonlinear least squares, in normal form.
+
+What a family is comes first: whether it measures relevance, is noise or is reversed, of which kind it is, and whether
+it favours systems. Each hypothesis is fitted apart and weighted by its evidence.
 """
 
 from __future__ import annotations
@@ -12,27 +15,67 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from probeval.arrays import Floats
-from probeval.relevance.inference.design import ModelDesign
+from probeval.relevance.inference.design import DesignedEffect, ModelDesign
 from probeval.relevance.normal import Normal
 from probeval.relevance.observers.family import Family
 from probeval.relevance.observers.levels import LevelVariances
-from probeval.relevance.observers.prior import PAIR, ObserverPriors
+from probeval.relevance.observers.prior import PAIR, ObserverPrior, ObserverPriors
 
-__all__ = ["TOGETHER", "Worth", "WorthPosterior", "find_worth", "joint_slope"]
+__all__ = [
+    "Hypothesis",
+    "Worth",
+    "WorthPosterior",
+    "find_worth",
+    "hypotheses_of",
+    "joint_slope",
+    "judgments_to_tell",
+    "n_systems",
+]
 
 LOGISTIC = float(np.pi**2 / 3)  # the variance of the logistic
 STEPS = 50  # of the search
 SETTLED = 1e-4  # the largest step at the end
 LEAST_ERROR = 0.1  # of a log variance: labels are not normal
 LEAST_SLOPE_ERROR = 0.03  # of a slope, in sds of the labels per sd of the term
-TOGETHER = 0.4  # sd of the joint slope on the terms, which is 1 on average: .6 to 1.4 in past campaigns
-SIGNS = {1: 0.9, 0: 0.05, -1: 0.05}  # prior probabilities: a family measures relevance, is noise, or is reversed
-NEGLIGIBLE = 0.01  # the probability below which a sign is left out
-SPREAD = 5  # pairs of points, around the centre, over slopes and biases by system
+NEGLIGIBLE = 0.01  # the probability below which a hypothesis is left out
+SURE = 0.95  # the probability at which the kind of a family is told
+SPREAD = 5  # pairs of points over slopes and biases by system, shared by the hypotheses
+
+
+class Hypothesis(NamedTuple):
+    """What a family of observers may be.
+
+    Parameters
+    ----------
+    sign
+        1 if its labels measure relevance, 0 if they are noise, -1 if they are reversed.
+    kind, prior
+        Its kind, and the prior of an observer of this kind.
+    favours
+        Whether it favours systems far beyond its noise.
+    """
+
+    sign: int
+    kind: str
+    prior: ObserverPrior
+    favours: bool = False
+
+    def own(self, level: str, effect: DesignedEffect | None, favour: Normal) -> Normal:
+        r"""Return the prior of the log standard deviation of the family's own effect at a level.
+
+        Biases towards systems and teams, effects of the campaign, are :math:`\kappa` times the effect that is expected
+        of them; ``favour`` is added to :math:`\log\kappa` of one that favours systems.
+        """
+        if effect is None or effect.effect.scope != "campaign":
+            return self.prior.own(level)
+        bias = self.prior.log_bias
+        more = Normal(bias.mean + favour.mean, favour.sd) if self.favours else bias
+        return Normal(more.mean + effect.log_sd.mean, more.sd)
 
 
 @dataclass(frozen=True)
@@ -49,6 +92,8 @@ class Worth:
         The standard deviations of each family's own effects by level.
     popularity
         Each family's own liking for popular documents, as a multiple of slope and coefficient.
+    hypotheses
+        What each family is taken for.
     weight
         The probability of the setting, labels alone considered.
     """
@@ -57,6 +102,7 @@ class Worth:
     slopes: tuple[float, ...]
     own: tuple[Mapping[str, float], ...]
     popularity: tuple[float, ...]
+    hypotheses: tuple[Hypothesis, ...]
     weight: float
 
 
@@ -66,17 +112,62 @@ class WorthPosterior:
 
     Parameters
     ----------
-    signs
-        For each family the probabilities that it measures relevance, is noise, or is reversed.
+    beliefs
+        For each family what it may be, with the probabilities, the most probable first.
     settings
         The settings over which the worth is integrated.
     log_slopes
         The posterior of each family's log slope.
     """
 
-    signs: tuple[Mapping[int, float], ...]
+    beliefs: tuple[tuple[tuple[Hypothesis, float], ...], ...]
     settings: tuple[Worth, ...]
     log_slopes: tuple[Normal, ...]
+
+    @property
+    def best(self) -> tuple[Hypothesis, ...]:
+        """What each family most probably is."""
+        return tuple(belief[0][0] for belief in self.beliefs)
+
+    def probability(self, family: int, *, sign: int) -> float:
+        """Return the probability of a sign of a family."""
+        return sum(p for hypothesis, p in self.beliefs[family] if hypothesis.sign == sign)
+
+
+def judgments_to_tell(design: ModelDesign, priors: ObserverPriors, worth: WorthPosterior, family: int) -> int | None:
+    r"""Return about how many judgments tell the kind of a family; None if it can be of one kind only.
+
+    A judged pair is expected to add :math:`-\frac12\log(1 - r^2)` to the log odds of a kind with the slope
+    :math:`\lambda`, where :math:`r` is the correlation of label and relevance within a query. The odds are to be 19 to
+    1, whichever kind it is.
+    """
+    if len({hypothesis.kind for hypothesis, _ in worth.beliefs[family]}) < 2:
+        return None
+    weight: dict[str, float] = {}
+    information: dict[str, float] = {}
+    for setting in worth.settings:
+        kind = setting.hypotheses[family].kind
+        weight[kind] = weight.get(kind, 0.0) + setting.weight
+        r_squared = _correlation(design, priors, setting, family) ** 2
+        information[kind] = information.get(kind, 0.0) - setting.weight * float(np.log1p(-r_squared)) / 2
+    each = max(information[kind] / weight[kind] for kind in weight)
+    doubt = max(abs(float(np.log(max(p, NEGLIGIBLE) / max(1 - p, NEGLIGIBLE)))) for p in weight.values())
+    return int(np.ceil((np.log(SURE / (1 - SURE)) + doubt) / each))
+
+
+def _correlation(design: ModelDesign, priors: ObserverPriors, setting: Worth, family: int) -> float:
+    """Return the correlation of a family's labels and the reference's relevance within a query."""
+    within = [e for e in design.effects if e.effect.acts_on == "predictor" and not e.effect.constant]
+    variance = {PAIR: LOGISTIC} | {e.name: setting.sds[e.name] ** 2 for e in within}
+    share = {PAIR: priors.share(PAIR)} | {e.name: priors.share(e.name, e.effect.scope) for e in within}
+    seen = sum(share[name] * v for name, v in variance.items())
+    labels = setting.slopes[family] ** 2 * seen + sum(setting.own[family][name] ** 2 for name in variance)
+    return float(setting.slopes[family] * seen / np.sqrt(labels * sum(variance.values())))
+
+
+def n_systems(design: ModelDesign) -> int:
+    """Return the number of systems of a campaign."""
+    return len(design.coords.get("system", ("",)))
 
 
 def joint_slope(design: ModelDesign) -> Floats:
@@ -99,29 +190,28 @@ class LeastSquares:
         self,
         design: ModelDesign,
         priors: ObserverPriors,
-        families: Sequence[Family],
         levels: Sequence[LevelVariances],
-        signs: Sequence[int],
+        hypotheses: Sequence[Hypothesis],
     ) -> None:
         self.effects = {e.name: i for i, e in enumerate(e for e in design.effects if e.effect.acts_on == "predictor")}
         self.names = levels[0].names if levels else ()
-        of = {e.name: e for e in design.effects}
+        of, constants = {e.name: e for e in design.effects}, priors.constants
         self.seen = np.array(
             [priors.share(name) if name == PAIR else priors.share(name, of[name].effect.scope) for name in self.names]
         )
-        # Own effects of the campaign, biases towards systems and teams, have a prior relative to the seen effect.
-        relative = [name != PAIR and of[name].effect.scope == "campaign" for name in self.names]
-        self.relative = np.flatnonzero(relative)
         self.at = np.array([self.effects.get(name, -1) for name in self.names])
         self.n_terms = len(design.coefficients)
         self.direction = joint_slope(design)
-        self.levels, self.signs, self.families = levels, signs, families
+        self.together = constants.together * constants.widening(n_systems(design))
+        self.levels, self.hypotheses = levels, hypotheses
+        self.signs = tuple(hypothesis.sign for hypothesis in hypotheses)
         known = [e.log_sd for e in design.effects if e.effect.acts_on == "predictor"] + list(design.coefficients)
-        for family in families:
-            known += [family.prior.log_slope, *(family.prior.own(name) for name in self.names), family.prior.popularity]
+        for hypothesis in hypotheses:
+            own = (hypothesis.own(name, of.get(name), constants.log_favour) for name in self.names)
+            known += [hypothesis.prior.log_slope, *own, hypothesis.prior.popularity]
         self.mean = np.array([n.mean for n in known])
         self.sd = np.array([n.sd for n in known])
-        sizes = [len(self.effects), self.n_terms] + [2 + len(self.names)] * len(families)
+        sizes = [len(self.effects), self.n_terms] + [2 + len(self.names)] * len(hypotheses)
         self.blocks = [slice(a, b) for a, b in pairwise(np.cumsum([0, *sizes]).tolist())]
 
     def parts(self, x: Floats) -> Iterator[tuple[int, slice, Floats, Floats]]:
@@ -137,14 +227,9 @@ class LeastSquares:
         prior, prior_d = (x - self.mean) / self.sd, np.diag(1 / self.sd)
         beta = x[self.blocks[1]]
         together = np.zeros((len(self.direction), size))
-        together[:, self.blocks[1]] = self.direction / TOGETHER
-        out, slopes = [prior, together @ x - 1 / TOGETHER], [prior_d, together]
+        together[:, self.blocks[1]] = self.direction / self.together
+        out, slopes = [prior, together @ x - 1 / self.together], [prior_d, together]
         for i, block, signal, own in self.parts(x):
-            if self.signs[i]:
-                biases = block.start + 1 + self.relative
-                prior[biases] -= np.log(signal[self.relative]) / 2 / self.sd[biases]
-                prior_d[biases, block.start] -= 1 / self.sd[biases]
-                prior_d[biases, self.at[self.relative]] -= 1 / self.sd[biases]
             found = self.levels[i]
             error = np.maximum(found.error, LEAST_ERROR)
             out.append((np.log(signal + own) - found.log_variance) / error)
@@ -195,6 +280,7 @@ class LeastSquares:
                 for b in self.blocks[2:]
             ),
             popularity=tuple(float(x[b.stop - 1]) for b in self.blocks[2:]),
+            hypotheses=tuple(self.hypotheses),
             weight=weight,
         )
 
@@ -209,45 +295,62 @@ def find_worth(
 ) -> WorthPosterior:
     """Return the posterior of the worth of labels, before any judgment.
 
-    Every family may be reversed or noise. Its sign is found apart, with the other families left out: labels with
-    structure are not noise, and their slope on popularity tells their direction.
+    What a family is is found apart, with the other families left out: labels with structure are not noise, and their
+    slope on popularity tells their direction. One family at a time may be something else than it most probably is.
     """
-    signs = [_signs(design, priors, f, level) for f, level in zip(families, levels, strict=True)]
-    best = tuple(max(p, key=p.__getitem__) for p in signs)
-    cases = [(best, float(np.prod([p[s] for p, s in zip(signs, best, strict=True)])))]
-    for i, probability in enumerate(signs):
-        for sign, p in probability.items():
-            if sign != best[i] and p >= NEGLIGIBLE:
-                cases.append(((*best[:i], sign, *best[i + 1 :]), cases[0][1] * p / probability[best[i]]))
+    beliefs = tuple(_belief(design, priors, f, level) for f, level in zip(families, levels, strict=True))
+    best = tuple(belief[0][0] for belief in beliefs)
+    cases = [(best, 1.0)]
+    for i, ((_, most), *others) in enumerate(beliefs):
+        cases += [((*best[:i], other, *best[i + 1 :]), p / most) for other, p in others if p >= NEGLIGIBLE]
     total = sum(weight for _, weight in cases)
     settings: list[Worth] = []
     log_slopes: tuple[Normal, ...] = ()
     for number, (case, weight) in enumerate(cases):
-        problem = LeastSquares(design, priors, families, levels, case)
+        problem = LeastSquares(design, priors, levels, case)
         x, covariance, _ = problem.solve()
         if number == 0:
             starts = [b.start for b in problem.blocks[2:]]
             log_slopes = tuple(Normal(float(x[s]), float(np.sqrt(covariance[s, s]))) for s in starts)
-        points = _points(x, covariance, problem.integrated(), SPREAD if number == 0 else 1)
+        points = _points(x, covariance, problem.integrated(), int(SPREAD * weight / total))
         settings += [problem.worth(point, weight / total / len(points)) for point in points]
-    return WorthPosterior(tuple(signs), tuple(settings), log_slopes)
+    return WorthPosterior(beliefs, tuple(settings), log_slopes)
 
 
-def _signs(design: ModelDesign, priors: ObserverPriors, family: Family, level: LevelVariances) -> Mapping[int, float]:
-    """Return the probabilities that a family measures relevance, is noise, or is reversed."""
-    log_p = {s: np.log(SIGNS[s]) + LeastSquares(design, priors, [family], [level], [s]).solve()[2] for s in (1, -1)}
-    log_p[0] = np.log(SIGNS[0]) - level.structure
-    top = max(log_p.values())
-    weight = {s: float(np.exp(v - top)) for s, v in log_p.items()}
-    return {s: w / sum(weight.values()) for s, w in weight.items()}
+def hypotheses_of(priors: ObserverPriors, family: Family) -> list[tuple[Hypothesis, float]]:
+    """Return what a family may be, with the probabilities before its labels are seen; noise first."""
+    noise, favours = priors.constants.noise, priors.constants.favours
+    likeliest = max(family.priors, key=lambda possible: possible.weight)
+    out = [(Hypothesis(0, likeliest.kind, likeliest.prior), noise)]
+    for kind, weight, prior in family.priors:
+        turned = min(prior.reversed, 1 - noise)
+        for sign, p_sign in ((1, 1 - noise - turned), (-1, turned)):
+            for favour, p_favour in ((False, 1 - favours), (True, favours)):
+                out.append((Hypothesis(sign, kind, prior, favour), weight * p_sign * p_favour))
+    return [(hypothesis, p) for hypothesis, p in out if p > 0]
+
+
+def _belief(
+    design: ModelDesign, priors: ObserverPriors, family: Family, level: LevelVariances
+) -> tuple[tuple[Hypothesis, float], ...]:
+    """Return what a family may be, with the probabilities given its labels, the most probable first."""
+    possible = hypotheses_of(priors, family)
+    evidence = [
+        LeastSquares(design, priors, [level], [hypothesis]).solve()[2] if hypothesis.sign else -level.structure
+        for hypothesis, _ in possible
+    ]
+    log_p = np.log([p for _, p in possible]) + evidence
+    weight = np.exp(log_p - log_p.max())
+    found = zip((hypothesis for hypothesis, _ in possible), (weight / weight.sum()).tolist(), strict=True)
+    return tuple(sorted(found, key=lambda each: -each[1]))
 
 
 def _points(x: Floats, covariance: Floats, which: Sequence[int], pairs: int) -> list[Floats]:
     """Return points in pairs around a centre, spread over some parameters, with the others at their conditional mean.
 
-    A single pair is replaced by the centre itself.
+    Without a pair, the centre itself.
     """
-    if pairs < 2 or not len(which):
+    if not pairs or not len(which):
         return [x]
     inner = covariance[np.ix_(which, which)]
     half = np.random.default_rng(0).standard_normal((pairs, len(which)))
