@@ -49,7 +49,7 @@ class EvaluationInputs(WorkOnParts, Distribution, Evidence):
     >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=5)
     >>> evaluation = probeval.evaluate(campaign.runs, "nDCG@5", scale="graded:2")
     >>> evaluation
-    <Evaluation: nDCG@5 of 4 systems on 5 queries, 0 of 56 pairs judged, confidence 0.610>
+    <Evaluation: nDCG@5 of 4 systems on 5 queries, 0 of 56 pairs judged, confidence 0.6...>
     """
 
     metric: Annotated[AnyMetric, MEASURE]
