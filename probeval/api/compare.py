@@ -13,10 +13,10 @@ import pandas as pd
 from probeval.api.classical import judged_scores, note_left_out
 from probeval.api.effects import effect_columns, new_query_table, readable_effects, satisfaction_with
 from probeval.api.evaluate import EvaluationInputs
-from probeval.api.evidence import Evidence, Remarks, as_scale, note_outside, note_texts, select_model
+from probeval.api.evidence import Evidence, Remarks, ScoresOrRuns, as_scale, note_outside, note_texts, select_model
 from probeval.api.model_comparisons import ModelComparisons
 from probeval.api.partitioned import as_partitions, check_engine
-from probeval.api.settings import Estimating, Level, WorkOnParts
+from probeval.api.settings import Estimating, Level, MeasureOfRuns, WorkOnParts
 from probeval.api.studies import is_score_table
 from probeval.api.tested import ComparisonTests, check_system, significant_by_bounds, significant_by_draws, tested
 from probeval.api.users import agreement_of, as_rope
@@ -205,19 +205,8 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
     ['open', 'open']
     """
 
-    runs: Annotated[
-        Any,
-        About(
-            "One table of scores (csv, tsv, jsonl, parquet), or runs.",
-            metavar="SCORES|RUNS...",
-            argument=True,
-            kind=str,
-            many=True,
-        ),
-    ]
-    metric: Annotated[AnyMetric | None, About("A measure such as nDCG@10, for runs.", metavar="METRIC", kind=str)] = (
-        None
-    )
+    runs: ScoresOrRuns
+    metric: MeasureOfRuns = None
     _: KW_ONLY
     method: Annotated[
         str | None,

@@ -72,6 +72,7 @@ __all__ = [
     "Reference",
     "Remarks",
     "RunPaths",
+    "ScoresOrRuns",
     "Teams",
     "as_collection",
     "as_scale",
@@ -178,6 +179,16 @@ RunPaths = Annotated[
     Any,
     About(
         "TREC run files (plain or gz), globs, or a directory.", metavar="RUNS...", argument=True, kind=str, many=True
+    ),
+]
+ScoresOrRuns = Annotated[
+    Any,
+    About(
+        "One table of scores (csv, tsv, jsonl, parquet), or runs.",
+        metavar="SCORES|RUNS...",
+        argument=True,
+        kind=str,
+        many=True,
     ),
 ]
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from probeval.data import Scale
 from probeval.data.scale import Gain
 from probeval.display import Brief
-from probeval.metrics import AGGREGATES
+from probeval.metrics import AGGREGATES, AnyMetric
 from probeval.records import About, parse_number
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
@@ -42,6 +42,7 @@ __all__ = [
     "LabelsFrom",
     "Level",
     "Mapping",
+    "MeasureOfRuns",
     "Method",
     "Model",
     "Outside",
@@ -82,6 +83,7 @@ def _explored() -> str:
 
 
 MEASURE = About("A measure such as nDCG@10.", metavar="METRIC", kind=str)
+MeasureOfRuns = Annotated[AnyMetric | None, About("A measure such as nDCG@10, for runs.", metavar="METRIC", kind=str)]
 Depth = Annotated[int | None, About("The number of ranks; default: the metric's cutoff, or the whole run.", least=1)]
 Level = Annotated[float, About("The probability level of intervals.", least=0.01, most=0.9999)]
 Draws = Annotated[int, About("The number of joint draws, if the method uses draws.", least=2)]

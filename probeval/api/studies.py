@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from probeval.api.classical import judged_scores, required_judgments
-from probeval.api.evidence import Evidence, as_scale, select_model
-from probeval.api.settings import Depth, Level, Scoring, Work
+from probeval.api.evidence import Evidence, ScoresOrRuns, as_scale, select_model
+from probeval.api.settings import Depth, Level, MeasureOfRuns, Scoring, Work
 from probeval.data import Collection, with_reference
 from probeval.data.files import suffix
 from probeval.data.tables import as_frame
 from probeval.errors import ModelError, ProbevalWarning, ReliabilityError
-from probeval.metrics import AnyMetric, Metric
+from probeval.metrics import Metric
 from probeval.records import About, parse_counts, task
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
@@ -54,19 +54,8 @@ class StudyScores:
 class StudyInputs(Work, Scoring, Evidence):
     """A table of scores, or runs with judgments and a measure, for a study of reliability."""
 
-    runs: Annotated[
-        Any,
-        About(
-            "One table of scores (csv, tsv, jsonl, parquet), or runs.",
-            metavar="SCORES|RUNS...",
-            argument=True,
-            kind=str,
-            many=True,
-        ),
-    ]
-    metric: Annotated[AnyMetric | None, About("A measure such as nDCG@10, for runs.", metavar="METRIC", kind=str)] = (
-        None
-    )
+    runs: ScoresOrRuns
+    metric: MeasureOfRuns = None
     _: KW_ONLY
     model: Annotated[
         str | Card | Predicts | None,
