@@ -312,6 +312,7 @@ def _needs_data(script: Path) -> bool:
     return " DATA" in script.read_text(encoding="utf-8").splitlines()[0]
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize(
     "script",
     [pytest.param(p, id=p.name, marks=[pytest.mark.validation] if p.name in LONG_EXAMPLES else []) for p in EXAMPLES],

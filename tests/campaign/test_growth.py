@@ -54,6 +54,7 @@ def test_growth_with_assessors(memory: Path):
             assert after[1] < MOST / 2 * before[1], path
 
 
+@pytest.mark.slow
 def test_memory_is_not_the_square_of_shared_pairs(memory: Path):
     """The paths that take least time; ``make validate`` has them all, with more pairs."""
     sizes, peaks = (200, 2000), dict[str, list[int]]()

@@ -140,6 +140,7 @@ def test_a_log_that_is_put_back_goes_on(file: Path):
         assert len(campaign.log()) == 4
 
 
+@pytest.mark.slow
 def test_what_others_do_to_the_log_by_right_is_no_fault(file: Path, tmp_path: Path):
     """They open and close the store, write, make a backup, and empty the log; a pool may close all its connections."""
     with Campaign.open(file) as campaign:

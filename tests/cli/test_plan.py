@@ -17,6 +17,7 @@ def campaign(tmp_path):
     return tmp_path / "campaign"
 
 
+@pytest.mark.slow
 def test_a_plan_without_judgments(probeval, campaign):
     said = probeval(
         "plan", campaign / "runs", "--metric", "DCG@2", "--scale", "graded:2", "--target", "confidence=.8,erho2=.1",

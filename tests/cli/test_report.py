@@ -29,6 +29,7 @@ def test_runs_with_judgments(probeval, here):
     assert "probeval-report.html" in said.err
 
 
+@pytest.mark.slow
 def test_same_seed_same_bytes(probeval, here):
     arguments = ("report", "runs", "--metric", "P@5", "--scale", "graded:2", "--draws", 50, "-o", "r.html")
     pages = []

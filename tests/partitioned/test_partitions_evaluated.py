@@ -118,6 +118,7 @@ def test_judgments_of_a_file_take_the_place_of_the_folder_s(campaign, folders):
     )
 
 
+@pytest.mark.slow
 def test_comparisons_next_pairs_and_trust_do_not_depend_on_partitions(campaign, folders, whole, in_three):
     seven = probeval.evaluate(folders[7], "DCG@5", jobs=1)
     nexts, nexts_ = (evaluation.next(10).to_frame() for evaluation in (in_three, seven))

@@ -44,6 +44,7 @@ def _held(store: str) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @on_both_databases
 def test_a_store_that_another_process_holds(store: str, small: Collection, monkeypatch: pytest.MonkeyPatch):
     """More steps than there are threads: each is refused in bounded time, and pages that only read answer at once."""
