@@ -144,7 +144,7 @@ def campaign(size, seed):
     blind = replace(made, judgments=None)
     model = choose_model("text-hierarchical", blind, scale=SCALE).model
     known = replace(made, judgments=judgments.take(np.sort(some)))
-    relevance = model.predict(known, depth=DEPTH, scale=SCALE, rng=stream(seed))
+    relevance = model.predict(known.problem(depth=DEPTH, scale=SCALE), rng=stream(seed))
     return blind, relevance.probability.mean(axis=0)
 
 

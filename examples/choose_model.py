@@ -56,7 +56,7 @@ class OverlapAlone(System):
         cosine = has @ has.T / np.sqrt(np.outer(size, size))
         value, vector = np.linalg.eigh(cosine / (1 - cosine[np.triu_indices(len(size), 1)].mean()))
         root = (vector * np.sqrt(np.maximum(value, 0.0))) @ vector.T
-        table = compute_features(view.collection, ["wSYS"], depth=view.depth, scale=view.scale)
+        table = compute_features(view.collection.problem(depth=view.depth, scale=view.scale), ["wSYS"])
         mean = has @ np.log(table["wSYS"]) / size
         along = (mean - mean.mean()) / np.linalg.norm(mean - mean.mean())
         return replace(view.membership, mix=root - (1 - self.left) * np.outer(along, along @ root))
@@ -220,7 +220,7 @@ class Work:
 def figures(model: Hierarchical, campaign, depth: int, *, truth: bool) -> dict[str, float]:
     """Return the log score of all judgments, of the rest after a few, and tau with nothing judged."""
     scale = campaign.scale()
-    design = model.design(campaign, depth=depth, scale=scale)
+    design = model.design(campaign.problem(depth=depth, scale=scale))
     codes = campaign.codes_on(design.pool, scale)
     known = np.flatnonzero(codes >= 0)
     out = {"log score": model.refit(campaign, design).log_evidence, "judgments": float(len(known))}
@@ -237,7 +237,7 @@ def figures(model: Hierarchical, campaign, depth: int, *, truth: bool) -> dict[s
         out[f"after {share:g}"] = float(np.mean(left))
     if truth:
         held, metric = HeldOut.of(campaign, depth=depth), parse(f"DCG@{depth}")
-        relevance = model.predict(replace(held.collection, judgments=None), depth=depth, scale=scale)
+        relevance = model.predict(replace(held.collection, judgments=None).problem(depth=depth, scale=scale))
         scores = evaluate(held.collection.runs.top(depth), relevance, metric)
         out["tau"] = tau_and_accuracy(scores.mean, held.truth(metric).mean(axis=1))[0]
     return out

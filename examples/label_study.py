@@ -144,7 +144,7 @@ class Study:
             counts = [n for n in JUDGED if n <= most]
             order_of = self.judged(name, labels, order, seed, most) if most else np.empty(0, np.int64)
             given = replace(held.collection, judgments=None, labels=labels)
-            design = model.design(given, depth=10, scale=held.scale)
+            design = model.design(given.problem(depth=10, scale=held.scale))
             rows = []
             for n in counts:
                 collection = replace(held.after(order_of[:n]), labels=labels)
@@ -170,7 +170,7 @@ class Study:
             share = self.kept(f"share-{name}", lambda: Empirical.fit(past_campaigns(self.data, name), depth=10))
             labels = self.columns(name)[label]
             collection = replace(held.collection, judgments=None, labels=labels)
-            predicted = label_model("labels", labels, share).predict(collection, depth=10, scale=held.scale)
+            predicted = label_model("labels", labels, share).predict(collection.problem(depth=10, scale=held.scale))
             return {
                 m: figures(evaluate(collection.lists(10), predicted, m, n=1000), held.truth(parse(m)))["tau"]
                 for m in METRICS
@@ -285,7 +285,7 @@ def pairs(study: Study, args: argparse.Namespace) -> str:
         for a, b in chosen:
             runs = held.collection.runs.select([held.collection.runs.systems[i] for i in (a, b)])
             given = Collection(name=name, runs=runs, labels=study.columns(name)[label])
-            predicted = model.predict(given, depth=10, scale=held.scale, rng=np.random.default_rng(0))
+            predicted = model.predict(given.problem(depth=10, scale=held.scale), rng=np.random.default_rng(0))
             comparison = evaluate(given.lists(10), predicted, METRICS[0])
             mean, sd = (m[0, 1] for m in comparison.difference_moments())
             p = comparison.ranking().p_higher[0, 1]
@@ -320,7 +320,7 @@ def broken(study: Study, args: argparse.Namespace) -> str:
         values = np.where(rng.random(labels.values.shape) < MISSING, np.nan, labels.values)
         runs = with_broken(run, campaign.judgments, rng)
         given = Collection(name=name, runs=runs, labels=LabelTable(labels.pool, labels.sources, values))
-        design = model.design(given, depth=10, scale=held.scale)
+        design = model.design(given.problem(depth=10, scale=held.scale))
         posterior = model.refit(given, design)
         scores = evaluate(given.lists(10), model.distribution(given, posterior, np.random.default_rng(0)), METRICS[0])
         return {
@@ -361,7 +361,7 @@ def reversals(study: Study, args: argparse.Namespace) -> str:
         n = AMONG[label.partition("_")[0]]
         picked = stream(seed, label, Purpose.PILOT).permutation(known)[:n]
         given = replace(held.after(picked), labels=labels)
-        design = model.design(given, depth=10, scale=held.scale)
+        design = model.design(given.problem(depth=10, scale=held.scale))
         posterior = model.refit(given, design)
         before = p_reversed(model.refit(replace(given, judgments=None), design))
         return {"column": label, "judged": n, "seed": seed, "before": before, "after": p_reversed(posterior)}

@@ -156,7 +156,7 @@ def music_rows(data: Path, oracles: Path) -> list[Row]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # some clips have no artist
         model = FallbackModel(load_card("mirex-out-fine").models)
-        relevance = model.predict(replace(campaign, judgments=None), depth=5, scale=scale)
+        relevance = model.predict(replace(campaign, judgments=None).problem(depth=5, scale=scale))
     rows = []
     for theirs, name in MUSIC.items():
         metric = parse(name)
@@ -194,7 +194,7 @@ def text_rows(data: Path, progress: Callable[[str], None] = lambda _: None) -> d
         for name in ("DCG@10", "nDCG@10"):
             metric = parse(name)
             true = truth(runs, campaign.judgments, metric, scale)
-            relevance = FallbackModel(models).predict(blind, depth=DEPTH, scale=scale)
+            relevance = FallbackModel(models).predict(blind.problem(depth=DEPTH, scale=scale))
             scores = evaluate(runs, relevance, metric, n=DRAWS, rng=np.random.default_rng(0))
             rows.append(row(name, "model", scores, true))
             for way, power in (("counting systems", 1), ("square root of that", 0.5)):
@@ -328,7 +328,7 @@ class LeftOut:
         metric = parse(f"{gain}@{held.depth}")
         with variant.drawn():
             model = self.model(name, variant)
-            relevance = model.predict(held.after(np.empty(0, dtype=int)), depth=held.depth, scale=held.scale)
+            relevance = model.predict(held.after(np.empty(0, dtype=int)).problem(depth=held.depth, scale=held.scale))
             scores = evaluate(held.collection.runs.top(held.depth), relevance, metric)
         true = held.truth(metric).mean(axis=1)
         drawn = scores.joint.draws

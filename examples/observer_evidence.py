@@ -400,7 +400,7 @@ def unfair(work: Work) -> str:
     """Return the section on a labeller that favours one team, and on an honest one."""
     held = work.held(DL19, "gpt4o_umbrela")
     model, runs = work.model(DL19), held.collection.runs.top(10)
-    design = model.unlabelled(held.collection, depth=10, scale=held.scale)
+    design = model.unlabelled(held.collection.problem(depth=10, scale=held.scale))
     known = held.collection.codes_on(design.pool, held.scale)
 
     def examined(labels, seed):

@@ -31,7 +31,7 @@ def draw(path: Path) -> None:
 
     axes = Figure(figsize=(9.6, 3.8), layout="constrained").subplots(1, 2, sharex=True)
     for ax, judgments in zip(axes, (None, some), strict=True):
-        relevance = model.predict(replace(campaign, judgments=judgments), depth=10, scale=SCALE)
+        relevance = model.predict(replace(campaign, judgments=judgments).problem(depth=10, scale=SCALE))
         ranking = evaluate(campaign.runs.top(10), relevance, METRIC).ranking()
         plot_ranking(ranking, ax=ax)
         ax.plot(

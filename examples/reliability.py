@@ -32,7 +32,7 @@ def draw(path: Path) -> None:
     order = rng.permutation(len(campaign.judgments))
     some = campaign.judgments.take(order[: len(order) // 3])
     relevance = FallbackModel(text_models([campaign_of(seed) for seed in range(3, 7)], depth=10)).predict(
-        replace(campaign, judgments=some), depth=10
+        replace(campaign, judgments=some).problem(depth=10)
     )
     part = gstudy(evaluate(campaign.runs.top(10), relevance, METRIC, method="draws", per_query=True, rng=rng))
 

@@ -26,7 +26,7 @@ def main(folder: Path) -> None:
     shuffled = np.random.default_rng(1).permutation(len(campaign.judgments))
     tenth = campaign.judgments.take(shuffled[: len(shuffled) // 10])
     known = probeval.Collection("a tenth judged", campaign.runs, tenth)
-    relevance = load_card("text-jud").model.predict(known, depth=5, scale=probeval.Scale.graded(2))
+    relevance = load_card("text-jud").model.predict(known.problem(depth=5, scale=probeval.Scale.graded(2)))
     scores = evaluate(campaign.runs.top(5), relevance, "DCG@5", method="draws", per_query=True, n=300)
     users = Satisfaction.of(scores, load_mapping("DCGl@5/broad"), agreement=load_agreement("DCGl@5/broad"))
     save(plot_satisfaction(users), folder / "users.png", dpi=100)

@@ -135,7 +135,7 @@ class Work:
 
         def fit():
             held = self.held(texts=True)
-            posterior = self.model.infer(held.after(held.known), depth=DEPTH, scale=held.scale)
+            posterior = self.model.infer(held.after(held.known).problem(depth=DEPTH, scale=held.scale))
             return posterior.log_sds["similar"]
 
         return self.kept("estimate", fit)
@@ -148,7 +148,7 @@ def count(held, share):
 def unjudged_fit(model, held, judged):
     """The log score of the grades of unjudged pairs, and the share of their variance that expected grades explain."""
     left = np.setdiff1d(held.known, judged)
-    predicted = model.predict(held.after(judged), depth=held.depth, scale=held.scale)
+    predicted = model.predict(held.after(judged).problem(depth=held.depth, scale=held.scale))
     probability = predicted.probability.mean(axis=0)[left]
     code = held.codes[left]
     grade, expected = held.scale.values[code], probability @ held.scale.values

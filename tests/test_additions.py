@@ -145,7 +145,7 @@ def test_a_measure_works_by_its_name(outside, small, tmp_path):
     grades = np.append(small.judgments.on(small.runs.pool).grades(), 0)
     expected = (grades[small.runs.pairs[:, :, :2]] >= 2).any(axis=-1).mean(axis=1)
     np.testing.assert_allclose(measured.to_frame().set_index("system").loc[list(small.runs.systems), "mean"], expected)
-    relevance = load_card("text-hierarchical").model.predict(small, depth=small.runs.depth)
+    relevance = load_card("text-hierarchical").model.predict(small.problem(depth=small.runs.depth))
     np.testing.assert_allclose(
         evaluate(small.runs, relevance, "TopTwo(rel=2)@5").to_frame().set_index("system")["mean"].sort_index(),
         expected,
@@ -212,7 +212,7 @@ def test_an_effect_takes_part_in_fits_both_inferences_and_synthetic_campaigns(ou
     past = [replace(synthetic_campaign(rng(i), systems=5, queries=8, depth=6), name=f"past-{i}") for i in range(2)]
     model = fit_hierarchical(past, depth=6)
     assert model.prior.effects[-1] is outside.effect
-    posterior = model.infer(past[0], depth=6, scale=Scale.graded(2))
+    posterior = model.infer(past[0].problem(depth=6, scale=Scale.graded(2)))
     assert posterior.design.names[-1] == "best_rank"
     assert posterior.log_sds["best_rank"].sd < model.prior.log_sds["best_rank"].sd
     sampled = SampledPairs.of(posterior.design, past[0].codes_on(posterior.design.pool, Scale.graded(2)))
@@ -221,7 +221,7 @@ def test_an_effect_takes_part_in_fits_both_inferences_and_synthetic_campaigns(ou
     assert in_another_process(code, pickle.dumps(model.prior), tmp_path) == "best_rank\n"
     EFFECTS.remove(outside.effect)
     with pytest.raises(ModelError, match=r"No effect best_rank .* register it first: .*register_effect"):
-        model.infer(past[0], depth=6, scale=Scale.graded(2))
+        model.infer(past[0].problem(depth=6, scale=Scale.graded(2)))
     assert "best_rank" not in fit_hierarchical(past, depth=6).prior.log_sds  # nothing of it is kept
     register_effect(outside.effect)
 

@@ -18,7 +18,7 @@ from probeval.relevance import FallbackModel, Uniform, aggregate_votes, syntheti
 from probeval.reliability import compare, dstudy, gstudy
 from probeval.satisfaction import Satisfaction, load_agreement, load_mapping
 from probeval.scores import evaluate
-from probeval.selection import Verdict
+from probeval.scores import Verdict
 from probeval.text_tables import text_table
 
 FRAME = pd.DataFrame(
@@ -99,7 +99,9 @@ def results() -> dict[str, Shown]:
     campaign = synthetic_campaign(np.random.default_rng(1), systems=6, queries=40, depth=10)
     assert campaign.judgments is not None
     measured = measure(campaign.runs, campaign.judgments, "DCG@5")
-    relevance = FallbackModel([Uniform()]).predict(replace(campaign, judgments=None), depth=10, scale=Scale.graded(2))
+    relevance = FallbackModel([Uniform()]).predict(
+        replace(campaign, judgments=None).problem(depth=10, scale=Scale.graded(2))
+    )
     scores = evaluate(campaign.runs, relevance, "DCG@5")
     study = gstudy(measured)
     users = Satisfaction(
@@ -119,7 +121,7 @@ def results() -> dict[str, Shown]:
         "Noticed": users.compare(a, b),
         "Agreement": load_agreement("DCGl@5/broad"),
         "Verdict": Verdict.of(scores.ranking()),
-        "FeatureTable": compute_features(campaign, ["fSYS"], depth=5),
+        "FeatureTable": compute_features(campaign.problem(depth=5), ["fSYS"]),
         "Aggregation": aggregate_votes(Votes.of(campaign.judgments)),
     }
 

@@ -15,7 +15,7 @@ from probeval.api.effects import effect_columns, new_query_table, readable_effec
 from probeval.api.evaluate import EvaluationInputs
 from probeval.api.evidence import Evidence, Remarks, ScoresOrRuns, as_scale, note_outside, note_texts, select_model
 from probeval.api.model_comparisons import ModelComparisons
-from probeval.api.partitioned import as_partitions, check_engine
+from probeval.api.partitioned import as_partitions
 from probeval.api.settings import Estimating, Level, MeasureOfRuns, WorkOnParts
 from probeval.api.studies import is_score_table
 from probeval.api.tested import ComparisonTests, check_system, significant_by_bounds, significant_by_draws, tested
@@ -276,7 +276,6 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
                     "the runs that it was made from, or no test."
                 )
             return self._by_model(self.runs, remarks)
-        check_engine(self.scheduler)
         if self.by_tests:
             self.refuse("tests")
             if self.outside:
@@ -288,6 +287,8 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
         complete = not wider and self.model is None and _is_complete(known, measure, scale, self.depth)
         if not self.by_tests and not complete:
             return self._by_model(collection, remarks)
+        if self.jobs is not None or self.scheduler is not None:
+            remarks.say("Tests are computed in one process.")
         return self._by_tests(known, measure, tests, remarks)
 
     def _by_model(self, runs: Any, remarks: Remarks) -> SystemComparisons:
@@ -301,7 +302,7 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
             reporter=remarks,
         ).run()  # fmt: skip
         if not in_parts:
-            depth, model = evaluation.state.judging.depth, evaluation.choice.model
+            depth, model = evaluation.estimate.estimation.depth, evaluation.choice.model
             note_texts(runs, self.docs, depth=depth, model=model, reporter=remarks)
         check_system(self.against, evaluation.scores.systems)
         result = ModelComparisons(evaluation, self.against)
@@ -390,7 +391,7 @@ def _by_model(
     effects: tuple[Noticed, ...] = ()
     ahead = None
     if new_query or mapping is not None or _is_mapped(metric, scale):
-        drawn = draw_queries(evaluation.state)
+        drawn = draw_queries(evaluation.estimate)
         users = satisfaction_with(drawn, metric, scale, mapping)
         if users is not None:
             effects = tuple(users.compare(pair.here.a, pair.here.b, level=level) for pair in result.pairs)

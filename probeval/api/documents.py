@@ -6,10 +6,10 @@ from typing import Literal, NotRequired, TypedDict
 
 from probeval.relevance.answers.verdicts import AnswersDocument
 from probeval.scores.documents import EvaluateDocument, NewQuerySystem, RankedSystem
-from probeval.selection.labels import LabelsDocument
-from probeval.selection.trust import TrustDocument
-from probeval.selection.two_systems import DecidedPair
-from probeval.selection.verdict import VerdictDocument
+from probeval.scores.labels import LabelsDocument
+from probeval.scores.trust import TrustDocument
+from probeval.scores.two_systems import DecidedPair
+from probeval.scores.verdict import VerdictDocument
 
 __all__ = [
     "CheckedStop",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from probeval.api.estimates import evaluation_estimate
 from probeval.api.evaluation import RANKING_DRAWS, Evaluation, NextPairs
@@ -18,20 +18,23 @@ from probeval.api.evidence import (
     unanswered,
     unjudged,
 )
-from probeval.api.partitioned import as_partitions, check_engine, evaluate_partitions
+from probeval.api.partitioned import as_partitions, estimate_elsewhere, note_kept_queries
 from probeval.api.settings import MEASURE, ChoosingByErrors, Distribution, Level, Policy, Systems, WorkOnParts
 from probeval.api.users import as_goal_metric, as_rope
-from probeval.data import Collection, Scale, with_reference
+from probeval.data import Collection, Partitions, Scale, as_judgments, with_reference
 from probeval.data.collection import JUDGED
+from probeval.data.problem import Grades
 from probeval.errors import DataError, ModelError
-from probeval.metrics import AnyMetric
+from probeval.metrics import AnyMetric, Metric
 from probeval.metrics.aggregates import check_aggregate
+from probeval.partitioned import Engine, PartitionedEstimate, fit_parts, look, stored_parts
+from probeval.partitioned.scores import check_scoring
 from probeval.records import About, part, task
-from probeval.relevance import Hierarchical
+from probeval.relevance import Choice, Hierarchical
 from probeval.relevance.outside import load_outside
 from probeval.reporting import Reporter
+from probeval.scores import ScoreEstimate, ScoreEstimation
 from probeval.scores.evaluate import as_metric
-from probeval.selection import Judging
 
 __all__ = ["EvaluationInputs", "NextInputs", "evaluate", "next_pairs"]
 
@@ -59,17 +62,17 @@ class EvaluationInputs(WorkOnParts, Distribution, Evidence):
 
     def run(self) -> Evaluation:
         """The evaluation."""
-        measured, grades = as_metric(self.metric), as_scale(self.scale)
         remarks = Remarks(self.reporter)
-        parts = as_partitions(self.runs)
-        if parts is not None:
-            self.refuse("partitions")
-            for name, given in (("outside", self.outside), ("systems", self.systems == "judged")):
-                if given:
-                    raise DataError(f"--{name} {IN_PARTITIONS}")
-            found = evaluate_partitions(parts, self, remarks)
-            return replace(found, notes=tuple(remarks.notes))
-        check_engine(self.scheduler)
+        stored = as_partitions(self.runs)
+        estimate, choice = self._in_memory(remarks) if stored is None else self._in_partitions(stored, remarks)
+        evaluation = Evaluation(estimate, choice, self.level)
+        for sentence in (*evaluation.labels.sentences(), *evaluation.answers.sentences()):
+            remarks.say(sentence)
+        return replace(evaluation, notes=tuple(remarks.notes))
+
+    def _in_memory(self, remarks: Remarks) -> tuple[ScoreEstimate, Choice]:
+        """The scores of runs, and the model."""
+        measured, grades = as_metric(self.metric), as_scale(self.scale)
         collection = self.collection(self.runs, scale=grades, reporter=self.reporter)
         deep = self.depth or measured.cutoff or collection.runs.depth
         if self.systems == "judged":
@@ -88,26 +91,64 @@ class EvaluationInputs(WorkOnParts, Distribution, Evidence):
         self.reporter.expect(
             evaluation_estimate(collection, measured, depth=deep, method=self.method, draws=self.draws)
         )
-        judging = Judging.of(
-            collection,
-            choice.model,
-            measured,
-            scale=choice.scale,
-            depth=self.depth,
-            method=self.method,
-            target=self.target,
-            family=self.family,
-            draws=self.draws,
-            rope=as_rope(self.rope, measured, choice.scale, mapping=self.mapping, reporter=remarks),
-            outside=load_outside() if self.outside is True else self.outside or None,
-            aggregate=self.aggregate,
-            ranking_draws=RANKING_DRAWS,
-            seed=self.seed,
-        )
-        evaluation = Evaluation(judging.begin(), choice, self.level)
-        for sentence in (*evaluation.labels.sentences(), *evaluation.answers.sentences()):
-            remarks.say(sentence)
-        return replace(evaluation, notes=tuple(remarks.notes))
+        settings = self._settings(measured, choice.scale, remarks)
+        if self.jobs is None and self.scheduler is None:
+            return ScoreEstimation.of(
+                collection, choice.model, measured, depth=deep, scale=choice.scale, **settings
+            ).first(), choice
+        return estimate_elsewhere(
+            collection, choice, measured, depth=deep, engine=self._engine, reporter=remarks, settings=settings
+        ), choice
+
+    def _in_partitions(self, stored: Partitions, remarks: Remarks) -> tuple[ScoreEstimate, Choice]:
+        """The scores of a campaign in partitions, and the model."""
+        self.refuse("partitions")
+        for name, given in (("outside", self.outside), ("systems", self.systems == "judged")):
+            if given:
+                raise DataError(f"--{name} {IN_PARTITIONS}")
+        measured, grades = as_metric(self.metric), as_scale(self.scale)
+        check_scoring(measured, method=self.method, aggregate=self.aggregate, draws=self.draws)
+        judgments = stored.read_judgments() if self.qrels is None else as_judgments(self.qrels, scale=grades)
+        engine = self._engine
+        with engine.start() as run:
+            surveyed = look(
+                stored_parts(stored),
+                judgments,
+                n_queries=stored.n_queries,
+                depth=self.depth or measured.cutoff or stored.depth,
+                run=run,
+                reporter=engine.reporter,
+            )
+            choice = select_model(
+                surveyed.collection,
+                self.model,
+                scale=grades,
+                gain=self.gain,
+                inference=self.inference,
+                reporter=remarks,
+            )
+            note_kept_queries(surveyed, remarks)
+            fit = fit_parts(surveyed, choice.model, scale=choice.scale, run=run, reporter=engine.reporter)
+            settings = self._settings(measured, choice.scale, remarks)
+            return PartitionedEstimate.of(fit, measured, engine, run, **settings), choice
+
+    @property
+    def _engine(self) -> Engine:
+        return Engine(self.jobs, self.scheduler, self.reporter)
+
+    def _settings(self, metric: Metric, scale: Scale, reporter: Reporter) -> dict[str, Any]:
+        """How scores are estimated, beside the model and the measure."""
+        return {
+            "method": self.method,
+            "target": self.target,
+            "family": self.family,
+            "draws": self.draws,
+            "rope": as_rope(self.rope, metric, scale, mapping=self.mapping, reporter=reporter),
+            "outside": load_outside() if self.outside is True else self.outside or None,
+            "aggregate": self.aggregate,
+            "ranking_draws": RANKING_DRAWS,
+            "seed": self.seed,
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,7 +189,7 @@ def _note_disagreements(collection: Collection, scale: Scale, reporter: Reporter
     """Pairs whose assessors differ are not certain."""
     if collection.judgments is None:
         return
-    n = int((collection.judgments.limits_on(collection.runs.pool, scale)[1] >= 0).sum())
+    n = int((Grades.of(collection.judgments, collection.runs.pool, scale).high >= 0).sum())
     if n:
         reporter.say(
             f"Assessors differ on {n:,} pairs: their grades are uncertain, between the lowest and the highest given."

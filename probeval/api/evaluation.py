@@ -23,28 +23,27 @@ from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.hierarchical import Inference
 from probeval.reporting import SILENT, Reporter
 from probeval.schema import records
-from probeval.scores import Comparison, Ranking, Scores
-from probeval.scores.documents import EvaluateDocument
-from probeval.scores.evaluate import as_metric
-from probeval.selection import (
-    JudgingState,
+from probeval.scores import (
+    Comparison,
     LabelsUsed,
-    Stopping,
-    StoppingCheck,
+    Ranking,
+    ScoreEstimate,
+    Scores,
     TrustReport,
     Verdict,
-    answers_of,
-    fairness,
     labels_of,
     trust,
 )
-from probeval.selection.trust import MARGIN
+from probeval.scores.documents import EvaluateDocument
+from probeval.scores.evaluate import as_metric
+from probeval.scores.trust import MARGIN
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
 if TYPE_CHECKING:
     from probeval.reports import Page
     from probeval.satisfaction import Agreement, SatMapping
+    from probeval.selection import JudgingState, Stopping, StoppingCheck
 
 __all__ = ["RANKING_DRAWS", "Evaluation", "NextPairs"]
 
@@ -57,7 +56,7 @@ class Evaluation(Shown):
 
     Parameters
     ----------
-    state
+    estimate
         The judgments, the prediction of relevance, and the scores that follow.
     choice
         The model, and why it was chosen.
@@ -77,7 +76,7 @@ class Evaluation(Shown):
     True
     """
 
-    state: JudgingState
+    estimate: ScoreEstimate
     choice: Choice
     level: float = 0.95
     notes: tuple[str, ...] = ()
@@ -92,12 +91,12 @@ class Evaluation(Shown):
     @property
     def scores(self) -> Scores:
         """The joint distribution of all systems' mean scores."""
-        return self.state.scores
+        return self.estimate.scores
 
     @property
     def ranking(self) -> Ranking:
         """The systems by falling mean score, with rank probabilities."""
-        return self.state.ranking
+        return self.estimate.ranking
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -107,12 +106,12 @@ class Evaluation(Shown):
     @cached_property
     def labels(self) -> LabelsUsed:
         """The sources of labels: known to the model or new, their share of the pool, their agreement with people."""
-        return labels_of(self.state)
+        return labels_of(self.estimate)
 
     @cached_property
     def answers(self) -> AnswersUsed:
         """The answers of assessors about documents, and whether each assessor is attentive, careless or reversed."""
-        return answers_of(self.state)
+        return self.estimate.answers_used
 
     def by(self, metric: AnyMetric, *, depth: int | None = None) -> Evaluation:
         """The same collection evaluated by another measure; measures of one depth share one prediction.
@@ -120,12 +119,12 @@ class Evaluation(Shown):
         ``depth`` is the depth of the pool; by default the measure's cutoff, or the whole runs.
         """
         measure = as_metric(metric)
-        wanted = depth or measure.cutoff or self.state.judging.collection.runs.depth
-        return replace(self, state=self.state.by(measure, depth=wanted))
+        wanted = depth or measure.cutoff or self.estimate.collection.runs.depth
+        return replace(self, estimate=self.estimate.by(measure, depth=wanted))
 
     def compare(self, a: str, b: str, *, rope: float | None = None) -> Comparison:
         """System ``a`` against system ``b``; differences up to ``rope``, by default that of the ranking, are ties."""
-        return self.scores.compare(a, b, rope=self.state.judging.rope if rope is None else rope)
+        return self.scores.compare(a, b, rope=self.estimate.estimation.rope if rope is None else rope)
 
     def next(
         self,
@@ -149,8 +148,19 @@ class Evaluation(Shown):
         explore
             The share of judgments spent on random pairs; by default that of the policy for the goal.
         """
-        judging = self.state.judging.choosing(policy, goal=goal, explore=explore)
-        return NextPairs(replace(self, state=replace(self.state, judging=judging)), n, Stopping.parse(stop))
+        from probeval.selection import Stopping
+
+        return NextPairs(self, self.judging(policy, goal=goal, explore=explore), n, Stopping.parse(stop))
+
+    def judging(self, policy: str = "gain", *, goal: str = "ranking", explore: float | None = None) -> JudgingState:
+        """The state of a judging from here on; the parameters are those of :meth:`next`."""
+        from probeval.selection import Judging, JudgingState  # scores need no policy
+
+        now = self.estimate.with_all_pairs
+        judging = Judging.choosing(now.estimation, policy, goal=goal, explore=explore)
+        if judging.metric != now.estimation.metric:  # the goal has a measure of its own
+            now = now.by(judging.metric, depth=judging.depth)
+        return JudgingState(judging, now, len(now.judgments))
 
     def posterior(self, *, inference: Inference = "laplace", **options: Any) -> Posterior:
         """The posterior of the hierarchical model; that of NUTS has ``to_arviz()``.
@@ -162,19 +172,18 @@ class Evaluation(Shown):
         options
             As in :meth:`probeval.relevance.Hierarchical.infer`: ``draws``, ``tune``, ``chains`` and others.
         """
-        self.state.check_whole("A posterior of all effects needs")
-        judging = self.state.judging
-        if not isinstance(judging.model, Hierarchical):
+        self.estimate.check_whole("A posterior of all effects needs")
+        now, how = self.estimate.with_all_pairs, self.estimate.estimation
+        if not isinstance(how.model, Hierarchical):
             raise ModelError(f"Only a hierarchical model has a posterior, and {self.choice.name} is none.")
-        return judging.model.infer(
-            self.state.collection,
-            depth=judging.depth, scale=judging.scale, inference=inference,
-            rng=stream(judging.seed, Purpose.PREDICTION), **options,
-        )  # fmt: skip
+        rng = stream(how.seed, Purpose.PREDICTION)
+        return how.model.infer(now.problem, inference=inference, rng=rng, **options)
 
     def fairness(self) -> pd.DataFrame:
         """The judged share of each team's documents, and its effect on scores; one row per team."""
-        return fairness(self.state)
+        from probeval.selection import fairness
+
+        return fairness(self.estimate.with_all_pairs)
 
     def trust(self, *, margin: float = MARGIN, reporter: Reporter = SILENT) -> TrustReport:
         """How reliable each source of labels is, whom it favours, and what the ranking owes to it.
@@ -186,7 +195,7 @@ class Evaluation(Shown):
         reporter
             Receives the progress of the alternative rankings.
         """
-        return trust(self.state, margin=margin, reporter=reporter)
+        return trust(self.estimate, margin=margin, reporter=reporter)
 
     def page(
         self,
@@ -214,10 +223,10 @@ class Evaluation(Shown):
         """
         from probeval.reports import ReportResults, report_evaluation
 
-        self.state.check_whole("A report needs")
-        collection = self.state.judging.collection
+        self.estimate.check_whole("A report needs")
+        collection = self.estimate.estimation.collection
         return report_evaluation(
-            ReportResults.of(self.state, self.choice, level=self.level, mapping=mapping, agreement=agreement),
+            ReportResults.of(self.judging(), self.choice, level=self.level, mapping=mapping, agreement=agreement),
             title=title or self._title(),
             command=command,
             seen=self.choice.fitted_on(collection),
@@ -225,7 +234,7 @@ class Evaluation(Shown):
         )
 
     def _title(self) -> str:
-        order, name = self.ranking.order, self.state.judging.collection.name
+        order, name = self.ranking.order, self.estimate.collection.name
         return f"{' against '.join(order) if len(order) == 2 else name}: {self.scores.metric}"
 
     def report(self, path: str | PathLike[str], *, title: str | None = None) -> Path:
@@ -242,7 +251,7 @@ class Evaluation(Shown):
     def identical_systems(self) -> list[list[str]]:
         """Groups of systems that retrieved the same documents and certainly have the same score."""
         scores = self.scores
-        runs = self.state.judging.runs
+        runs = self.estimate.estimation.runs
         top = runs.pairs[:, :, : min(runs.depth, scores.metric.cutoff or runs.depth)]
         mean, sd = scores.difference_moments()
         groups: dict[bytes, list[int]] = {}
@@ -284,7 +293,9 @@ class NextPairs(Shown):
     Parameters
     ----------
     evaluation
-        The evaluation so far, with the policy and the goal.
+        The evaluation so far.
+    state
+        The judging state that the pairs are chosen from, with its policy and goal.
     asked
         The number of pairs asked for.
     stopping
@@ -292,16 +303,12 @@ class NextPairs(Shown):
     """
 
     evaluation: Evaluation
+    state: JudgingState
     asked: int
     stopping: Stopping
 
     def _headline(self) -> str:
         return f"{len(self.to_frame())} pairs to judge next, by {self.state.judging.policy}"
-
-    @property
-    def state(self) -> JudgingState:
-        """The judging state that the pairs are chosen from."""
-        return self.evaluation.state
 
     @cached_property
     def check(self) -> StoppingCheck:

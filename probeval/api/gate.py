@@ -81,7 +81,7 @@ class GateInputs(Work, Distribution, Beside):
         of_queries = None if self.query_weights is None else as_query_weights(self.query_weights, queries)
         parts = {} if self.segments is None else as_segments(self.segments, queries)
         first = part(self, EvaluationInputs, runs=collection, metric=measures[0]).run()
-        rule = GateRule(self.level, first.state.judging.rope, self.not_worse)
+        rule = GateRule(self.level, first.estimate.estimation.rope, self.not_worse)
         plain = [first, *(first.by(one, depth=self.depth) for one in measures[1:])]
         evaluations = tuple(_weighted(one, of_queries) for one in plain)
         checks = tuple(_check(one, rule, None, np.ones(len(queries), dtype=bool)) for one in evaluations)
@@ -130,14 +130,16 @@ def _weighted(evaluation: Evaluation, weights: Floats | None) -> Evaluation:
     """The evaluation with weights of the queries."""
     if weights is None:
         return evaluation
-    state = evaluation.state
-    return replace(evaluation, state=replace(state, judging=replace(state.judging, query_weights=weights)))
+    estimate = evaluation.estimate
+    weighted = replace(estimate, estimation=replace(estimate.estimation, query_weights=weights))
+    return replace(evaluation, estimate=weighted)
 
 
 def _check(evaluation: Evaluation, rule: GateRule, segment: str | None, queries: Bools) -> GateCheck:
     """The comparison of the two systems on some of the queries."""
-    relevance = evaluation.state.prediction.relevance
-    mine = queries[relevance.pool.query] & retrieved_pairs(evaluation.state.judging.runs)
+    estimate = evaluation.estimate
+    relevance = estimate.prediction.relevance
+    mine = queries[relevance.pool.query] & retrieved_pairs(estimate.estimation.runs)
     return GateCheck(
         evaluation.compare(*evaluation.scores.systems),
         rule,

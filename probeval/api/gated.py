@@ -13,7 +13,7 @@ from probeval.api.evaluation import Evaluation
 from probeval.display import Shown, View
 from probeval.errors import ScoreError
 from probeval.scores import Comparison, Ranking
-from probeval.selection.two_systems import on_new_queries
+from probeval.scores.two_systems import on_new_queries
 from probeval.text_tables import markdown_table
 
 __all__ = ["EXIT_CODES", "Gate", "GateCheck", "GateRule"]

@@ -12,8 +12,8 @@ import pandas as pd
 from probeval.api.documents import ModelComparisonsDocument
 from probeval.api.evaluation import Evaluation, NextPairs
 from probeval.display import Shown, View
-from probeval.selection import JudgingState, TwoSystems, decide, without_labels
-from probeval.selection.two_systems import DecidedPair
+from probeval.scores import ScoreEstimate, TwoSystems, decide, without_labels
+from probeval.scores.two_systems import DecidedPair
 
 if TYPE_CHECKING:
     from probeval.scores import Ranking
@@ -55,16 +55,16 @@ class ModelComparisons(Shown):
         return self.evaluation.ranking
 
     @cached_property
-    def unlabelled(self) -> JudgingState | None:
-        """The judging without labels; None if there are none, or the model needs them."""
-        return without_labels(self.evaluation.state)
+    def unlabelled(self) -> ScoreEstimate | None:
+        """The scores without labels; None if there are none, or the model needs them."""
+        return without_labels(self.evaluation.estimate)
 
     @cached_property
     def pairs(self) -> tuple[TwoSystems, ...]:
         """One decision per pair."""
-        state, level = self.evaluation.state, self.evaluation.level
+        estimate, level = self.evaluation.estimate, self.evaluation.level
         return tuple(
-            decide(state, a, b, level=level, unlabelled=self.unlabelled)
+            decide(estimate, a, b, level=level, unlabelled=self.unlabelled)
             for a, b in combinations(self.systems, 2)
             if self.against in (None, a, b)
         )
@@ -72,7 +72,7 @@ class ModelComparisons(Shown):
     @cached_property
     def next(self) -> NextPairs | None:
         """The next pairs to judge, for the one pair of systems that is shown or for all; None if nothing is open."""
-        if not any(pair.is_open for pair in self.pairs) or not self.evaluation.state.open.any():
+        if not any(pair.is_open for pair in self.pairs) or not self.evaluation.judging().open.any():
             return None
         return self.evaluation.next(FEW, goal=self.goal)
 
@@ -91,7 +91,7 @@ class ModelComparisons(Shown):
         return self.evaluation.to_frame()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per pair, with the keys of :class:`~probeval.selection.two_systems.DecidedPair` as columns."""
+        """One row per pair, with the keys of :class:`~probeval.scores.two_systems.DecidedPair` as columns."""
         rows = [pair.to_dict() for pair in self.pairs]
         return pd.DataFrame(rows, columns=None if rows else list(DecidedPair.__annotations__))
 
@@ -100,7 +100,7 @@ class ModelComparisons(Shown):
         if len(self.pairs) == 1:
             return self.pairs[0].to_frame()
         frame = self.to_frame()
-        kept = [c for c in READ if c in frame.columns and (c != "p_equal" or self.evaluation.state.judging.rope)]
+        kept = [c for c in READ if c in frame.columns and (c != "p_equal" or self.evaluation.estimate.estimation.rope)]
         return frame[kept]
 
     def to_dict(self) -> ModelComparisonsDocument:
@@ -110,7 +110,7 @@ class ModelComparisons(Shown):
             "method": "model",
             "model": evaluated["model"],
             "level": self.evaluation.level,
-            "rope": self.evaluation.state.judging.rope,
+            "rope": self.evaluation.estimate.estimation.rope,
             "pool": evaluated["pool"],
             "judged": evaluated["judged"],
             "systems": evaluated["systems"],

@@ -1,32 +1,26 @@
-"""Evaluate a campaign in partitions, here or on the machines of a Dask scheduler."""
+"""Campaigns in partitions, and runs in memory that are worked on in several processes or by a Dask scheduler."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from probeval.api.evaluation import RANKING_DRAWS, Evaluation
-from probeval.api.evidence import as_scale, select_model
-from probeval.api.users import as_rope
-from probeval.data import as_judgments
+from probeval.data import Collection
 from probeval.data.files import is_partitioned
 from probeval.data.partitions import Partitions, open_partitions
-from probeval.errors import DataError
-from probeval.partitioned.fit import Surveyed, fit_parts, look
+from probeval.errors import ModelError, ScoreError
+from probeval.metrics import Metric
+from probeval.partitioned import Engine, PartitionedEstimate, fit_parts, look, memory_parts
+from probeval.partitioned.fit import Surveyed, check_model
 from probeval.partitioned.scores import check_scoring
-from probeval.partitioned.state import Engine, PartitionedState
-from probeval.relevance.online import OnlineModel
+from probeval.relevance import Choice
 from probeval.reporting import Reporter
-from probeval.scores.evaluate import as_metric
-from probeval.selection import Judging
-from probeval.selection.goals import Goal
-from probeval.selection.policies import as_policy
+from probeval.scores import ScoreEstimate, ScoreEstimation
 
-if TYPE_CHECKING:
-    from probeval.api.evaluate import EvaluationInputs
+__all__ = ["as_partitions", "estimate_elsewhere", "note_kept_queries"]
 
-__all__ = ["as_partitions", "check_engine", "evaluate_partitions"]
+PARTS = 4  # of runs in memory, for each process
 
 
 def as_partitions(runs: Any) -> Partitions | None:
@@ -40,51 +34,58 @@ def as_partitions(runs: Any) -> Partitions | None:
     return None
 
 
-def check_engine(scheduler: str | None) -> None:
-    """Raise an error if a scheduler was named for runs that are not in partitions."""
-    if scheduler is not None:
-        raise DataError(
-            "A scheduler works on a campaign in partitions, got runs. Convert them: probeval convert --to partitions."
-        )
+def estimate_elsewhere(
+    collection: Collection,
+    choice: Choice,
+    metric: Metric,
+    *,
+    depth: int,
+    engine: Engine,
+    reporter: Reporter,
+    settings: Mapping[str, Any],
+) -> ScoreEstimate:
+    """The scores of runs in memory, their queries worked on in several processes or by a scheduler.
 
-
-def evaluate_partitions(parts: Partitions, given: EvaluationInputs, reporter: Reporter) -> Evaluation:
-    """Rank the systems of a campaign in partitions: see :func:`probeval.evaluate`."""
-    metric, scale = as_metric(given.metric), as_scale(given.scale)
-    found = check_scoring(metric, method=given.method, aggregate=given.aggregate, draws=given.draws)
-    judgments = parts.read_judgments() if given.qrels is None else as_judgments(given.qrels, scale=scale)
-    engine = Engine(given.jobs, given.scheduler, given.reporter)
+    What needs all pairs at once is done in this process, with a remark.
+    """
+    reason = _needs_one_process(collection, choice, metric, settings)
+    if reason is not None or len(collection.runs.queries) < 2:
+        if reason is not None:
+            reporter.say(f"Estimated in one process: {reason}")
+        return ScoreEstimation.of(collection, choice.model, metric, depth=depth, scale=choice.scale, **settings).first()
+    n = min(PARTS * engine.processes, len(collection.runs.queries))
     with engine.start() as run:
-        surveyed = look(parts, judgments, depth=given.depth or metric.cutoff, run=run, reporter=engine.reporter)
-        choice = select_model(
-            surveyed.collection, given.model, scale=scale, gain=given.gain, inference=given.inference, reporter=reporter
+        surveyed = look(
+            memory_parts(collection, n, depth=depth),
+            collection.judgments,
+            n_queries=len(collection.runs.queries),
+            depth=depth,
+            run=run,
+            reporter=engine.reporter,
         )
-        _note_queries(surveyed, reporter)
         fit = fit_parts(surveyed, choice.model, scale=choice.scale, run=run, reporter=engine.reporter)
-        collection, policy, goal = surveyed.collection, as_policy("gain"), Goal.parse("ranking")
-        judging = Judging(
-            online=OnlineModel(choice.model, collection, surveyed.depth, choice.scale, fit.design),
-            runs=collection.lists(surveyed.depth),
-            metric=metric,
-            policy=policy,
-            goal=goal,
-            explore=policy.exploration(goal, len(collection.runs.systems)),
-            method=found,
-            target=given.target,
-            family=given.family,
-            draws=given.draws,
-            rope=as_rope(given.rope, metric, choice.scale, mapping=given.mapping, reporter=reporter),
-            ranking_draws=RANKING_DRAWS,
-            seed=given.seed,
-        )
-        state = PartitionedState.of(judging, fit, engine, run)
-    evaluation = Evaluation(state, choice, given.level)
-    for sentence in evaluation.labels.sentences():
-        reporter.say(sentence)
-    return evaluation
+        return PartitionedEstimate.of(fit, metric, engine, run, collection_in_memory=collection, **settings)
 
 
-def _note_queries(surveyed: Surveyed, reporter: Reporter) -> None:
+def _needs_one_process(
+    collection: Collection, choice: Choice, metric: Metric, settings: Mapping[str, Any]
+) -> str | None:
+    """Why runs cannot be worked on in parts; None if they can."""
+    try:
+        check_model(choice.model)
+        check_scoring(metric, method=settings["method"], aggregate=settings["aggregate"], draws=settings["draws"])
+    except (ModelError, ScoreError):
+        return "this model, or this kind of scores, needs all queries at once."
+    if settings["outside"] is not None:
+        return "documents outside the pool are estimated from all queries."
+    if collection.has_answers or collection.consensus:
+        return "answers and a consensus tell of assessors, over all queries."
+    if collection.vectors is not None or collection.metadata is not None:
+        return "groups of documents, texts and vectors are compared over all queries."
+    return None
+
+
+def note_kept_queries(surveyed: Surveyed, reporter: Reporter) -> None:
     """Report queries that only the runs or only the judgments have."""
     judgments = surveyed.collection.judgments
     if judgments is None or not len(judgments):

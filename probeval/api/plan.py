@@ -13,8 +13,8 @@ from probeval.api.users import as_rope
 from probeval.data import with_reference
 from probeval.metrics import AnyMetric
 from probeval.records import About, parse_counts, task
+from probeval.scores import labels_used
 from probeval.scores.evaluate import as_metric
-from probeval.selection import labels_used
 
 if TYPE_CHECKING:
     from probeval.simulation import Plan
@@ -69,7 +69,8 @@ class PlanInputs(WorkOnParts, Scoring, Evidence):
         note_ideal(collection, self.metric, choice.scale, depth=deep, reporter=reporter)
         note_outside(collection, reporter)
         collection = with_reference(collection, self.reference)
-        for sentence in labels_used(collection, depth=deep, scale=choice.scale, model=choice.model).sentences():
+        problem = collection.problem(depth=deep, scale=choice.scale)
+        for sentence in labels_used(problem, model=choice.model).sentences():
             reporter.say(sentence)
         reporter.expect(
             plan_estimate(

@@ -257,10 +257,10 @@ class Work(Brief):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class WorkOnParts(Work):
-    """Where the work on a campaign in partitions is done."""
+    """Where the work is done: here, in several processes, or by a scheduler."""
 
     jobs: Annotated[
         int | None,
-        About("For a campaign in partitions: the number of processes; default: one per core.", least=1),
+        About("The number of processes; default: one, or one per core for a campaign in partitions.", least=1),
     ] = None
     scheduler: Scheduler = None

@@ -31,7 +31,8 @@ from probeval.metrics import AnyMetric
 from probeval.records import About, parse_shares, task
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
-from probeval.selection import POLICIES, labels_used
+from probeval.scores import labels_used
+from probeval.selection import POLICIES
 
 if TYPE_CHECKING:
     from probeval.simulation import Simulation
@@ -141,7 +142,7 @@ class SimulationInputs(WorkOnParts, Sharing, ChoosingByErrors, Scoring, Evidence
             raise DataError("A simulation needs the judgments of a finished campaign: give qrels.")
         scale = collection.scale(settings.scale)
         scale = scale if settings.gain is None else scale.with_gain(settings.gain)
-        for sentence in labels_used(collection, depth=depth, scale=scale).sentences():
+        for sentence in labels_used(collection.problem(depth=depth, scale=scale)).sentences():
             reporter.say(sentence)
         rope = as_rope(self.rope, settings.metric, scale, mapping=self.mapping, reporter=reporter)
         return judge_again(

@@ -11,6 +11,7 @@ import pandas as pd
 
 from probeval.arrays import Floats
 from probeval.data import Collection
+from probeval.data.problem import Grades
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.metrics import Measured
 from probeval.streams import stream
@@ -165,7 +166,7 @@ def significant_by_bounds(collection: Collection, found: Measured, systems: Sequ
     at = [found.systems.index(s) for s in systems]
     if found.metric.is_linear:
         runs = collection.runs.top(found.metric.cutoff or collection.runs.depth).select(systems)
-        codes = collection.codes_on(runs.pool, found.scale)
+        codes = Grades.of(collection.judgments, runs.pool, found.scale).codes
         asked = np.isin(runs.queries, found.queries)
         low, high = (end[:, asked] for end in difference_bounds(runs, codes, found.metric, found.scale))
     else:

@@ -277,7 +277,7 @@ def _waiting(state: State, judged: JudgingState, last: ModelSnapshot) -> dict[in
 
 def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[str, Any], ...]:
     """The trust in each source of labels, one row each; none without labels."""
-    from probeval.selection.trust import examined
+    from probeval.scores.trust import examined
 
     if judged.judging.collection.labels is None or not isinstance(judged.judging.model, Hierarchical):
         return ()
@@ -294,15 +294,13 @@ def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[
             "judged": n,
             "finding": o.finding,
         }
-        for o in examined(judged)
+        for o in examined(judged.estimate)
     )
 
 
 def _answering(judged: JudgingState) -> tuple[AnsweringAssessorDocument, ...]:
     """The verdicts on the assessors who answered about two documents."""
-    from probeval.selection import answers_of
-
-    return tuple(answers_of(judged).to_dict()["assessors"])
+    return tuple(judged.estimate.answers_used.to_dict()["assessors"])
 
 
 def _uncertainty(judged: JudgingState) -> dict[str, float]:

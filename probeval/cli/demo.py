@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from probeval.relevance import Choice
     from probeval.relevance.observers.trust import ObserverTrust
     from probeval.reports import Milestone, ReportResults
-    from probeval.selection import Judging, JudgingState, TrustReport, TwoSystems
+    from probeval.scores import TrustReport, TwoSystems
+    from probeval.selection import Judging, JudgingState
 
 __all__ = ["demo", "draw_campaign"]
 
@@ -136,7 +137,7 @@ class KnownTruth:
 
     def decided(self, state: JudgingState) -> tuple[int, int]:
         """The numbers of comparisons that a ranking decides, and of those decided right."""
-        from probeval.selection import Verdict
+        from probeval.scores import Verdict
 
         ahead = state.ranking.p_better
         decided = Verdict.of(state.ranking, level=LEVEL).decided & (ahead > ahead.T)
@@ -144,11 +145,11 @@ class KnownTruth:
 
     def worth(self, state: JudgingState) -> ObserverTrust:
         """The worth of the labels, with all pairs judged."""
-        from probeval.selection.trust import examined
+        from probeval.scores.trust import examined
 
         judgments = self.campaign.judgments
         assert judgments is not None
-        (worth,) = examined(state.judging.state(judgments.on(state.judging.pool)))
+        (worth,) = examined(state.judging.estimate(judgments.on(state.judging.pool)))
         return worth
 
     def difference(self, decision: TwoSystems) -> float:
@@ -191,10 +192,11 @@ class Story:
     @cached_property
     def decision(self) -> TwoSystems:
         """The first system of the first ranking against the one in its middle, taken to be in use."""
-        from probeval.selection import decide, without_labels
+        from probeval.scores import decide, without_labels
 
         new, used = _two(self.before)
-        return decide(self.state, new, used, level=LEVEL, unlabelled=without_labels(self.state))
+        now = self.state.estimate
+        return decide(now, new, used, level=LEVEL, unlabelled=without_labels(now))
 
     @cached_property
     def known(self) -> TruthDocument:

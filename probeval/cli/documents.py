@@ -7,8 +7,8 @@ from typing import Literal, NotRequired, TypedDict
 from probeval.api.documents import EvaluationDocument
 from probeval.metrics.classical import MeasuredDocument
 from probeval.scores.documents import RankingDocument
-from probeval.selection.trust import TrustDocument
-from probeval.selection.two_systems import DecidedPair
+from probeval.scores.trust import TrustDocument
+from probeval.scores.two_systems import DecidedPair
 
 __all__ = [
     "CheckDocument",

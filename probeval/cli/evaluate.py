@@ -21,11 +21,11 @@ from probeval.metrics import Metric
 from probeval.records import About, is_given
 from probeval.scores import Ranking
 from probeval.scores.evaluate import as_metric
-from probeval.selection.trust import MARGIN
+from probeval.scores.trust import MARGIN
 
 if TYPE_CHECKING:
     from probeval.api import Evaluation
-    from probeval.selection import TrustReport
+    from probeval.scores import TrustReport
 
 __all__ = ["evaluate"]
 

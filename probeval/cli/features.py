@@ -11,6 +11,7 @@ from probeval.api.evidence import Groups, Labels, Observers, Qrels, RunPaths
 from probeval.api.settings import Depth
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
+from probeval.data import Scale
 from probeval.errors import FeatureError
 from probeval.features import DEFINITIONS, compute_features, multiplicity
 
@@ -53,7 +54,10 @@ def features(
             talk.say(sentence)
         write(found.to_frame(), found.to_dict(), output_format)
         return
-    table = talk.warned(lambda: compute_features(collection, names or _possible(collection.has), depth=depth or DEPTH))
+    # Features of outputs have no grades: any scale does.
+    scale = None if collection.judgments is not None and len(collection.judgments) else Scale.binary()
+    problem = collection.problem(depth=depth or DEPTH, scale=scale)
+    table = talk.warned(lambda: compute_features(problem, names or _possible(collection.has)))
     write(table.to_frame(), table.to_dict(), output_format)
 
 

@@ -36,7 +36,7 @@ def next_pairs(
     for sentence in talk.warned(found.status):
         talk.say(sentence)
     if fair:
-        teams = fairness(found.state, reporter=talk)
+        teams = fairness(found.state.estimate, reporter=talk)
         write(teams, {"teams": teams.to_dict("records")}, output.output_format)
         return
     if found.check.reached:

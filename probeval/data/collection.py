@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from probeval.arrays import Codes, Floats
+from probeval.arrays import Floats
 from probeval.data.answers import PairAnswers, read_answers
 from probeval.data.evidence import LabelTable, Metadata, Vectors, labels_from_table, read_metadata
 from probeval.data.files import find, refuse_partitions, run_files, stem, write_bytes
@@ -21,7 +21,7 @@ from probeval.data.formats import FileFormat, ReadOptions, find_format, format_n
 from probeval.data.judgments import Judgments, on_scale
 from probeval.data.magnitudes import Magnitudes, read_magnitudes
 from probeval.data.observers import read_observers
-from probeval.data.pool import Pool
+from probeval.data.problem import Problem
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.data.spreadsheets import as_text, csv_text
@@ -161,13 +161,17 @@ class Collection(Described):
             )
         return self.judgments.scale(named)
 
-    def codes_on(self, pool: Pool, scale: Scale) -> Codes:
-        """Return the certain grade of each pair of a pool as its position on ``scale``, negative without one.
+    def problem(self, *, depth: int, scale: Scale | None = None) -> Problem:
+        """The collection on one axis: the pairs in some system's top ``depth``, with grades on one scale.
 
-        A pair whose assessors differ has none.
+        Parameters
+        ----------
+        depth
+            The depth of the pool.
+        scale
+            The scale of the grades; that of the judgments by default.
         """
-        judgments = Judgments.none(pool) if self.judgments is None else self.judgments
-        return judgments.codes_on(pool, scale, rule="unanimous")
+        return Problem.of(self, depth=depth, scale=self.scale(scale))
 
     def judged_systems(self, depth: int, *, share: float = JUDGED) -> Collection:
         """The collection with only the systems that have more than ``share`` of their top ``depth`` judged."""

@@ -78,9 +78,34 @@ class Metadata(Described):
         table = {doc: number.get(group, -1) for doc, group in zip(self.docs, groups, strict=True)}
         return np.fromiter((table.get(doc, -1) for doc in docs), dtype=np.int64, count=len(docs))
 
+    def on(self, pool: Pool) -> dict[str, PairGroups]:
+        """Return the groups of a pool's pairs, by column."""
+        return {
+            column: PairGroups(self.codes(column, pool.docs)[pool.doc], self.codes(column, pool.queries)[pool.query])
+            for column in self.groups
+        }
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per document: doc, and one column per grouping."""
         return pd.DataFrame({"doc": self.docs, **self.groups})
+
+
+@dataclass(frozen=True, eq=False)
+class PairGroups:
+    """The groups of a pool's pairs by one column of the metadata.
+
+    Parameters
+    ----------
+    doc, query
+        The group of each pair's document and of its query, -1 where unknown, shapes (pair,).
+    """
+
+    doc: Ints
+    query: Ints
+
+    def take(self, pairs: Ints) -> PairGroups:
+        """The groups of some pairs."""
+        return PairGroups(self.doc[pairs], self.query[pairs])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,15 +190,12 @@ class LabelTable(Described):
         at = self._place(source)
         return self.probabilities[source] if source in self.probabilities else self.values[:, at]
 
-    def on(self, pool: Pool) -> Floats:
-        """The labels of another pool's pairs, NaN where there are none, shape (pair, source)."""
-        return _or_missing(self.values, pool.within(self.pool))
-
-    def probabilities_on(self, pool: Pool, source: str) -> Floats:
-        """The probabilities that a source gives the grades of another pool's pairs, shape (pair, level)."""
-        if source not in self.probabilities:
-            raise DataError(f"{source!r} gives no probabilities of grades.{did_you_mean(source, self.probabilities)}")
-        return _or_missing(self.probabilities[source], pool.within(self.pool))
+    def on(self, pool: Pool) -> LabelTable:
+        """The labels of another pool's pairs, NaN where there are none; their observers are described by all labels."""
+        if pool is self.pool:
+            return self
+        moved = self.rearranged(pool, pool.within(self.pool))
+        return replace(moved, descriptions=dict(zip(self.sources, self.observers, strict=True)))
 
     def take(self, sources: Sequence[str]) -> LabelTable:
         """The labels of these sources only, in this order."""
@@ -295,6 +317,10 @@ class PairVectors:
     def known(self) -> Bools:
         """Which pairs have a vector, shape (pair,)."""
         return self.row >= 0
+
+    def take(self, pairs: Ints) -> PairVectors:
+        """The vectors of some pairs."""
+        return PairVectors(self.units, self.row[pairs])
 
     def cosine(self, pairs: Ints, others: Ints) -> Floats:
         """The cosines between the documents of known pairs, shape (pair, other)."""

@@ -165,16 +165,16 @@ class Judgments(Described):
         """Return one grade per pair of another pool as its position on ``scale``, negative where unjudged."""
         return self.on(pool).codes(scale, rule=rule)
 
-    def limits_on(self, pool: Pool, scale: Scale) -> tuple[Codes, Codes]:
+    def limits(self, scale: Scale) -> tuple[Codes, Codes]:
         """The lowest and highest grade of each pair whose assessors differ, negative elsewhere, shapes (pair,).
 
         Examples
         --------
         >>> judged = Judgments.rows(["q", "q", "q"], ["d1", "d2", "d2"], [1, 0, 2], assessors=["ann", "ann", "bob"])
-        >>> [codes.tolist() for codes in judged.limits_on(judged.pool, Scale.graded(2))]
+        >>> [codes.tolist() for codes in judged.limits(Scale.graded(2))]
         [[-1, 0], [-1, 2]]
         """
-        low, high = (self.codes_on(pool, scale, rule=rule) for rule in ("min", "max"))
+        low, high = (self.codes(scale, rule=rule) for rule in ("min", "max"))
         differ = (low >= 0) & (low < high)
         return np.where(differ, low, -1).astype(np.int16), np.where(differ, high, -1).astype(np.int16)
 
@@ -191,11 +191,14 @@ class Judgments(Described):
         grades = self.grade if rule in GRADE_RULES else self.grades(rule)
         return Scale.infer(grades[~np.isnan(grades)]) if named is None else named.of(grades)
 
-    def on(self, pool: Pool) -> Judgments:
-        """Return the events on another pool, without those whose pair it lacks."""
+    def on(self, pool: Pool, place: Ints | None = None) -> Judgments:
+        """Return the events on another pool, without those whose pair it lacks.
+
+        ``place`` is the position of each pair of this pool in the other, if it is known already.
+        """
         if pool is self.pool:
             return self
-        moved = self.pool.within(pool)[self.pair]
+        moved = (self.pool.within(pool) if place is None else place)[self.pair]
         kept = self.take(moved >= 0)
         return replace(kept, pool=pool, pair=moved[moved >= 0])
 

@@ -194,11 +194,16 @@ class Runs(Described):
     def _tops(self) -> dict[int, Runs]:
         return {}
 
-    def _first(self, depth: int) -> Runs:
+    def places(self, depth: int) -> Ints:
+        """Return the position of each pair in the pool of the first ``depth`` ranks, -1 below it, shape (pair,)."""
         keep = np.zeros(len(self.pool), dtype=bool)
         pairs = self.pairs[:, :, :depth]
         keep[pairs[pairs >= 0]] = True
-        return self._on(self.pool.take(keep), np.where(keep, np.cumsum(keep) - 1, -1), depth)
+        return np.where(keep, np.cumsum(keep) - 1, -1)
+
+    def _first(self, depth: int) -> Runs:
+        moved = self.places(depth)
+        return self._on(self.pool.take(moved >= 0), moved, depth)
 
     def select(self, systems: Iterable[str]) -> Runs:
         """Return these systems only, in this order, on the pool of only their pairs."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probeval.arrays import Bools, Floats, Ints, frozen
-from probeval.data.evidence import PairVectors, Vectors
+from probeval.data.evidence import PairVectors
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.display import Brief
@@ -45,15 +45,14 @@ class Neighbours(Brief):
     vectors: PairVectors | None
 
     @classmethod
-    def of(cls, runs: Runs, *, groups: dict[str, Ints], vectors: Vectors | None = None) -> Neighbours:
+    def of(cls, runs: Runs, *, groups: dict[str, Ints], vectors: PairVectors | None = None) -> Neighbours:
         """Return the neighbourhoods of the retrieved pairs."""
         system, query, rank = np.nonzero(runs.retrieved)
         pair = runs.pairs[system, query, rank]
         words = np.zeros((len(runs.pool), (len(runs.systems) + 63) // 64), dtype=np.uint64)
         np.bitwise_or.at(words, (pair, system // 64), np.uint64(1) << (system % 64).astype(np.uint64))
         sets, set_of = np.unique(words, axis=0, return_inverse=True)
-        at = None if vectors is None else vectors.on(runs.pool)
-        return cls(runs.pool, np.ascontiguousarray(sets.T), set_of.reshape(-1), groups, at)
+        return cls(runs.pool, np.ascontiguousarray(sets.T), set_of.reshape(-1), groups, vectors)
 
     def meeting(self, pair: int) -> Bools:
         """Return a mask of the sets that share a system with the pair's own set, shape (set,)."""

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from probeval.arrays import Floats, Ints
 from probeval.data.pool import Pool
+from probeval.data.problem import Problem
 from probeval.data.runs import Runs
 from probeval.errors import FeatureError
 
@@ -44,26 +45,33 @@ class Retrievals:
 
     Parameters
     ----------
-    runs
-        The lists, perhaps deeper than the pool.
-    pool
-        The pairs of interest: the pool of the runs' top ranks.
+    problem
+        The pairs, and the whole lists, which may be deeper than the pool.
     depth
         The number of ranks to search.
     common
-        What features take from all queries; by default from those of the runs.
+        What features take from all queries; by default from those of the problem.
     """
 
-    runs: Runs
-    pool: Pool
+    problem: Problem
     depth: int
     common: SystemAgreement | None = None
+
+    @property
+    def runs(self) -> Runs:
+        """The whole lists."""
+        return self.problem.deep
+
+    @property
+    def pool(self) -> Pool:
+        """The pairs."""
+        return self.problem.pool
 
     @cached_property
     def rows(self) -> tuple[Ints, Ints, Ints, Ints]:
         """System, query, rank (from 0) and pair of each retrieval, each with shape (retrieval,)."""
         system, query, rank = np.nonzero(self.runs.retrieved[:, :, : self.depth])
-        pair = self.runs.pool.within(self.pool)[self.runs.pairs[system, query, rank]]
+        pair = self.problem.place[self.runs.pairs[system, query, rank]]
         inside = pair >= 0
         return system[inside], query[inside], rank[inside], pair[inside]
 

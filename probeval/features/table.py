@@ -8,10 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from probeval.arrays import Floats
-from probeval.data.collection import Collection
-from probeval.data.judgments import Judgments
-from probeval.data.pool import Pool
-from probeval.data.scale import Scale
+from probeval.data.problem import Problem
 from probeval.errors import FeatureError, ProbevalWarning
 from probeval.features.external import EXTERNAL, groups_in_queries
 from probeval.features.judged import JudgedFeatures, Neighbours
@@ -22,54 +19,48 @@ __all__ = ["compute_features", "judged_features", "mean_columns", "relevance_of"
 
 
 def compute_features(
-    collection: Collection,
+    problem: Problem,
     names: Iterable[str],
     *,
-    depth: int,
-    scale: Scale | None = None,
     judged: JudgedFeatures | None = None,
     common: Mapping[int, SystemAgreement] | None = None,
 ) -> FeatureTable:
-    """Compute the named features of every pair in some system's top ``depth``.
+    """Compute the named features of every pair of a pool.
 
     Parameters
     ----------
-    collection
+    problem
         Runs, and the judgments, metadata, labels and vectors that the features need.
     names
         Features of :mod:`probeval.features.spec`.
-    depth
-        The depth of the pool.
-    scale
-        The scale of the judgments; inferred by default.
     judged
         Running totals for judgment features, if the caller maintains them; computed here by default.
     common
-        What features take from all queries, by the depth of the lists, if the collection is part of a larger one.
+        What features take from all queries, by the depth of the lists, if the problem is part of a larger one.
 
     Examples
     --------
     >>> from probeval.relevance import synthetic_campaign
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
-    >>> compute_features(campaign, ["fSYS", "aDOC", "f[source]"], depth=5)
+    >>> compute_features(campaign.problem(depth=5), ["fSYS", "aDOC", "f[source]"])
     <FeatureTable: 35 pairs, fSYS, aDOC, f[source]>
     """
     parsed = [FeatureName.parse(name) for name in names]
     if not parsed:
         raise FeatureError("No feature was named.")
-    pool = collection.runs.top(depth).pool
+    pool = problem.pool
     if judged is None and any("judgments" in name.definition.needs for name in parsed):
-        judged = judged_features(collection, mean_columns(parsed), depth=depth, scale=scale)
+        judged = judged_features(problem, mean_columns(parsed))
     deep: dict[int, Retrievals] = {}
 
     def column(name: FeatureName) -> Floats:
         if name.stem in OUTPUTS:
-            far = name.depth or depth
+            far = name.depth or problem.depth
             if far not in deep:
-                deep[far] = Retrievals(collection.runs, pool, far, None if common is None else common[far])
+                deep[far] = Retrievals(problem, far, None if common is None else common[far])
             return OUTPUTS[name.stem](deep[far])
         if name.stem in EXTERNAL:
-            return EXTERNAL[name.stem](collection, str(name.column), pool)
+            return EXTERNAL[name.stem](problem, str(name.column))
         assert judged is not None
         return _from_judgments(judged, name)
 
@@ -89,22 +80,16 @@ def mean_columns(names: Iterable[FeatureName]) -> list[str]:
     return [name.column for name in names if name.stem == "a" and name.column]
 
 
-def judged_features(
-    collection: Collection, columns: Iterable[str] = (), *, depth: int, scale: Scale | None = None
-) -> JudgedFeatures:
-    """Return running totals over a campaign's judgments, including those within the named groupings."""
-    runs = collection.runs.top(depth)
-    groups = {column: groups_in_queries(collection.metadata, column, runs.pool) for column in columns}
-    neighbours = Neighbours.of(runs, groups=groups, vectors=collection.vectors)
-    return JudgedFeatures.of(neighbours, relevance_of(collection.judgments, runs.pool, scale))
+def judged_features(problem: Problem, columns: Iterable[str] = ()) -> JudgedFeatures:
+    """Return running totals over the judgments, including those within the named groupings."""
+    groups = {column: groups_in_queries(problem, column) for column in columns}
+    return JudgedFeatures.of(Neighbours.of(problem.runs, groups=groups, vectors=problem.vectors), relevance_of(problem))
 
 
-def relevance_of(judgments: Judgments | None, pool: Pool, scale: Scale | None = None) -> Floats:
-    """Return the judged relevance of each pair of a pool: grade over top grade, NaN where unjudged, shape (pair,)."""
-    if judgments is None:
-        return np.full(len(pool), np.nan)
-    scale = judgments.scale(scale)
-    return np.append(scale.values / scale.values[-1], [np.nan] * 3)[judgments.codes_on(pool, scale)]
+def relevance_of(problem: Problem) -> Floats:
+    """Return the judged relevance of each pair: grade over top grade, NaN where unjudged, shape (pair,)."""
+    values = problem.scale.values
+    return np.append(values / values[-1], [np.nan] * 3)[problem.grades.median]
 
 
 def _unknown(table: FeatureTable, name: FeatureName, judged: JudgedFeatures | None) -> int:

@@ -17,14 +17,15 @@ import numpy as np
 from probeval.arrays import Ids, Ints, objects
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
-from probeval.data.partitions import Partitions
+from probeval.data.problem import Problem
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.errors import ModelError
 from probeval.features import feature_names, needs
 from probeval.features.standards import sample_positions
 from probeval.parallel import Run
-from probeval.partitioned.joining import joined, some_queries
+from probeval.partitioned.joining import joined
+from probeval.partitioned.parts import Part
 from probeval.partitioned.tasks import PartModel, PartSurvey, add_labels, survey
 from probeval.relevance.inference.design import ModelDesign, standards_of
 from probeval.relevance.inference.laplace import LaplacePosterior
@@ -45,8 +46,8 @@ class Surveyed(Brief):
 
     Parameters
     ----------
-    parts, depth
-        The partitions, and the depth of the pool.
+    parts, systems, depth
+        The parts, the systems to evaluate, and the depth of the pool.
     queries
         The ids of all queries, shape (query,).
     pairs, labelled
@@ -59,7 +60,8 @@ class Surveyed(Brief):
         The queries in memory, with all judgments.
     """
 
-    parts: Partitions
+    parts: tuple[Part, ...]
+    systems: tuple[str, ...]
     depth: int
     queries: Ids
     pairs: int
@@ -70,24 +72,31 @@ class Surveyed(Brief):
 
 
 def look(
-    parts: Partitions, judgments: Judgments | None, *, depth: int | None, run: Run[Any], reporter: Reporter
+    parts: tuple[Part, ...],
+    judgments: Judgments | None,
+    *,
+    n_queries: int,
+    depth: int,
+    run: Run[Any],
+    reporter: Reporter,
 ) -> Surveyed:
-    """Take the first look at every partition, and keep the queries of the sample and the judged ones."""
-    far = depth or parts.depth
-    sample = sample_positions(parts.n_queries)
+    """Take the first look at every part, and keep the queries of the sample and the judged ones."""
+    sample = sample_positions(n_queries)
     judged = frozenset(() if judgments is None else judgments.pool.queries[np.unique(judgments.pool.query)].tolist())
-    work = [partial(survey, parts, i, far, sample, judged) for i in range(len(parts))]
+    work = [partial(survey, part, depth, sample, judged) for part in parts]
     found: list[PartSurvey] = list(followed(run(work), len(work), reporter, "Queries"))
-    kept = np.concatenate([part.kept + start for part, start in zip(found, parts.starts, strict=True)])
+    kept = np.concatenate([one.kept + part.start for one, part in zip(found, parts, strict=True)])
+    collection = joined([part.collection for part in found], judgments)
     return Surveyed(
         parts=parts,
-        depth=far,
+        systems=collection.runs.systems if collection.ranked is None else collection.ranked,
+        depth=depth,
         queries=np.concatenate([objects([]), *(part.queries for part in found)]),
         pairs=sum(part.pairs for part in found),
         labelled=np.sum([part.labelled for part in found], axis=0),
         kept=kept,
         sample=np.searchsorted(kept, sample),
-        collection=joined([part.collection for part in found], judgments),
+        collection=collection,
     )
 
 
@@ -97,8 +106,8 @@ class PartitionedFit(Brief):
 
     Parameters
     ----------
-    surveyed
-        The campaign, with its kept queries.
+    surveyed, problem
+        The campaign, and its kept queries.
     model
         What any query is modelled with.
     campaigns
@@ -110,6 +119,7 @@ class PartitionedFit(Brief):
     """
 
     surveyed: Surveyed
+    problem: Problem
     model: PartModel
     campaigns: tuple[CampaignPrior, ...]
     design: ModelDesign
@@ -131,31 +141,30 @@ def fit_parts(
         As in :func:`probeval.relevance.observers.measure.with_labels`.
     """
     known = check_model(model)
-    collection, depth = surveyed.collection, surveyed.depth
+    depth = surveyed.depth
+    problem = Problem.of(surveyed.collection, depth=depth, scale=scale, positions=surveyed.kept)
     prior = known.prior.with_stated()
-    some = some_queries(collection, surveyed.sample)
+    some = problem.part(surveyed.sample)
     with one_thread():
-        standards = standards_of(prior, some, depth=depth, scale=scale)
+        standards = standards_of(prior, some)
         common = PartModel(known, depth, scale, standards, None, () if some.labels is None else some.labels.sources)
-        sample = common.design(some, surveyed.kept[surveyed.sample])
-        design = common.design(collection, surveyed.kept)
-        if some.labels is not None and distinguishes(some.labels, sample.pool):
+        sample, design = common.design(some), common.design(problem)
+        if some.labels is not None and distinguishes(some.labels):
             worth = LabelModel.of(sample, known.prior.observers, some.labels, worth_factor=worth_factor)
             common = replace(common, labels=worth)
     campaigns: tuple[CampaignPrior, ...] = ()
     if common.labels is not None:
-        parts = surveyed.parts
-        work = [partial(add_labels, parts, i, common) for i in range(len(parts))]
+        work = [partial(add_labels, part, common) for part in surveyed.parts]
         sums: list[LabelSums] = []
         for found in followed(run(work), len(work), reporter, "Labels"):
             sums = [a + b for a, b in zip(sums, found, strict=True)] if sums else found
         with one_thread():
-            part, whole = common.labelled(some, sample), common.labelled(collection, design)
+            part, whole = common.labelled(some, sample), common.labelled(problem, design)
             settings = common.labels.settings
             campaigns = tuple(in_order(lambda pair: part.campaign(*pair), list(zip(settings, sums, strict=True))))
             pairs = list(zip(settings, campaigns, strict=True))
             design = whole.given(tuple(in_order(lambda p: whole.measured(p[0]).prior(p[1], p[0].weight), pairs)))
-    return PartitionedFit(surveyed, common, campaigns, design, known.refit(collection, design))
+    return PartitionedFit(surveyed, problem, common, campaigns, design, known.refit(problem, design))
 
 
 def check_model(model: Predicts) -> Hierarchical:

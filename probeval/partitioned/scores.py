@@ -52,12 +52,11 @@ def kept_relevance(
     n = fit.model.model.number_of_draws(surveyed.pairs)
     with one_thread():
         drawn = fit.posterior.draw(n, stream(seed, Purpose.PREDICTION))
-        relevance = RelevanceDistribution.of(design.pool, design.scale, drawn, judgments=surveyed.collection.judgments)
+        relevance = RelevanceDistribution.of(design.pool, design.scale, drawn, judgments=fit.problem.grades)
     plan = ScorePlan(
         drawn.of_campaign(),
         fit.campaigns,
         metric,
-        surveyed.depth,
         method,
         draws,
         int(stream(seed, Purpose.SCORES).integers(2**63)),
@@ -88,10 +87,10 @@ def score_parts(
         Does work on partitions in parallel; wraps them while this goes on.
     """
     surveyed = fit.surveyed
-    work = [partial(score_part, surveyed.parts, i, fit.model, plan) for i in range(len(surveyed.parts))]
+    work = [partial(score_part, part, fit.model, plan) for part in surveyed.parts]
     others = list(followed(run(work), len(work), reporter, "Scores"))
     with one_thread():
-        own = PartScores(surveyed.kept, score(surveyed.collection, relevance, plan, surveyed.kept))
+        own = PartScores(surveyed.kept, score(fit.problem, relevance, plan))
     parts = [part for part in (own, *others) if part.sums is not None]
     sums = added([part.sums for part in parts if part.sums is not None])
     order = np.argsort(np.concatenate([part.positions for part in parts]))
@@ -101,7 +100,7 @@ def score_parts(
         joint = joint_of_moments(in_place, weights)
     else:
         joint = joint_of_draws(replace(sums, mean=sums.mean[:, order], variance=sums.variance[:, order]), weights)
-    systems = surveyed.parts.systems
+    systems = surveyed.systems
     ideal = None
     if plan.metric.needs_ideal(relevance.scale):
         ideal = Ideal(surveyed.pairs, surveyed.pairs, len(systems), int(relevance.beyond[:, 0].sum()))

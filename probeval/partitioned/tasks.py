@@ -12,14 +12,15 @@ import numpy as np
 
 from probeval.arrays import Ids, Ints
 from probeval.data.collection import Collection
-from probeval.data.partitions import Partitions
+from probeval.data.problem import Problem
 from probeval.data.scale import UNJUDGED, Scale
 from probeval.display import Brief
 from probeval.features.standards import Standards
 from probeval.metrics import Metric
 from probeval.partitioned.joining import some_queries
+from probeval.partitioned.parts import Part
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.inference.blocks import Problem
+from probeval.relevance.inference.blocks import JudgedPairs
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.sampling import LaplaceDraws
 from probeval.relevance.models.hierarchical import Hierarchical
@@ -58,17 +59,17 @@ class PartSurvey(Brief):
     collection: Collection
 
 
-def survey(parts: Partitions, i: int, depth: int, positions: Ints, judged: frozenset[str]) -> PartSurvey:
-    """Return the first look at a partition; queries at some positions of the campaign, or judged, are kept."""
-    collection = parts.read(i, depth)
-    queries, start = collection.runs.queries, int(parts.starts[i])
+def survey(part: Part, depth: int, positions: Ints, judged: frozenset[str]) -> PartSurvey:
+    """Return the first look at a part; queries at some positions of the campaign, or judged, are kept."""
+    collection = part.read(depth)
+    queries, start = collection.runs.queries, part.start
     keep = np.fromiter((query in judged for query in queries), dtype=bool, count=len(queries))
     here = positions[(positions >= start) & (positions < start + len(queries))] - start
     keep[here] = True
     kept = np.flatnonzero(keep)
     pool = collection.runs.top(depth).pool
     labels = collection.labels
-    labelled = np.zeros(0, dtype=np.int64) if labels is None else (~np.isnan(labels.on(pool))).sum(axis=0)
+    labelled = np.zeros(0, dtype=np.int64) if labels is None else (~np.isnan(labels.on(pool).values)).sum(axis=0)
     return PartSurvey(queries, len(pool), labelled, kept, some_queries(collection, kept))
 
 
@@ -95,37 +96,35 @@ class PartModel(Brief):
     labels: LabelModel | None
     sources: tuple[str, ...]
 
-    def design(self, collection: Collection, positions: Ints) -> ModelDesign:
+    def design(self, problem: Problem) -> ModelDesign:
         """Return the design of some queries before their labels are seen."""
-        return self.model.unlabelled(
-            collection, depth=self.depth, scale=self.scale, standards=self.standards, positions=positions
-        )
+        return self.model.unlabelled(problem, standards=self.standards)
 
-    def labelled(self, collection: Collection, design: ModelDesign) -> LabelledPart:
+    def labelled(self, problem: Problem, design: ModelDesign) -> LabelledPart:
         """Return the labels of some queries."""
         assert self.labels is not None
-        assert collection.labels is not None
-        return LabelledPart(self.labels, design, collection.labels.on(design.pool))
+        assert problem.labels is not None
+        return LabelledPart(self.labels, design, problem.labels.values)
 
 
-def chunks(parts: Partitions, i: int, model: PartModel, skip: Ints) -> Iterator[tuple[Collection, Ints]]:
-    """Yield the queries of a partition in chunks, with their positions in the campaign, without those to skip."""
-    collection = parts.read(i, model.depth, sources=model.sources)
-    start, n = int(parts.starts[i]), len(collection.runs.queries)
-    positions = np.setdiff1d(np.arange(start, start + n), skip)
-    for first in range(0, len(positions), CHUNK):
-        mine = positions[first : first + CHUNK]
-        yield some_queries(collection, mine - start), mine
+def chunks(part: Part, model: PartModel, skip: Ints) -> Iterator[Problem]:
+    """Yield the queries of a part in chunks, without those to skip."""
+    collection = part.read(model.depth, sources=model.sources)
+    positions = part.start + np.arange(len(collection.runs.queries))
+    whole = Problem.of(collection, depth=model.depth, scale=model.scale, positions=positions)
+    wanted = np.flatnonzero(~np.isin(positions, skip))
+    for first in range(0, len(wanted), CHUNK):
+        yield whole.part(wanted[first : first + CHUNK])
 
 
-def add_labels(parts: Partitions, i: int, model: PartModel) -> list[LabelSums]:
-    """Return the information of a partition's labels on the campaign's parameters, at each setting of their worth."""
+def add_labels(part: Part, model: PartModel) -> list[LabelSums]:
+    """Return the information of a part's labels on the campaign's parameters, at each setting of their worth."""
     assert model.labels is not None
     out: list[LabelSums] = []
     with one_thread():
-        for collection, positions in chunks(parts, i, model, np.empty(0, dtype=np.int64)):
-            part = model.labelled(collection, model.design(collection, positions))
-            sums = [part.measured(setting, sums_only=True).sums for setting in model.labels.settings]
+        for problem in chunks(part, model, np.empty(0, dtype=np.int64)):
+            labelled = model.labelled(problem, model.design(problem))
+            sums = [labelled.measured(setting, sums_only=True).sums for setting in model.labels.settings]
             out = [a + b for a, b in zip(out, sums, strict=True)] if out else sums
     return out
 
@@ -140,8 +139,8 @@ class ScorePlan(Brief):
         The draws of the campaign's parameters, without any judged query.
     campaigns
         The prior of these parameters at each setting of the worth of labels; empty without labels.
-    metric, depth
-        The measure, and the depth of the pool.
+    metric
+        The measure.
     method, n, seed
         Moments, or draws with their number and seed.
     done
@@ -151,7 +150,6 @@ class ScorePlan(Brief):
     draws: LaplaceDraws
     campaigns: tuple[CampaignPrior, ...]
     metric: Metric
-    depth: int
     method: str
     n: int
     seed: int
@@ -166,25 +164,22 @@ class PartScores(Brief):
     sums: BlockScores | BlockMoments | None
 
 
-def score_part(parts: Partitions, i: int, model: PartModel, plan: ScorePlan) -> PartScores:
-    """Return the contribution of a partition's queries to the scores, from draws given labels; none is judged."""
+def score_part(part: Part, model: PartModel, plan: ScorePlan) -> PartScores:
+    """Return the contribution of a part's queries to the scores, from draws given labels; none is judged."""
     found, places = [], [np.empty(0, dtype=np.int64)]
     with one_thread():
-        for collection, positions in chunks(parts, i, model, plan.done):
-            relevance = unjudged_relevance(collection, positions, model, plan)
-            found.append(score(collection, relevance, plan, positions))
-            places.append(positions)
+        for problem in chunks(part, model, plan.done):
+            found.append(score(problem, unjudged_relevance(problem, model, plan), plan))
+            places.append(problem.positions)
     return PartScores(np.concatenate(places), added(found) if found else None)
 
 
-def unjudged_relevance(
-    collection: Collection, positions: Ints, model: PartModel, plan: ScorePlan
-) -> RelevanceDistribution:
+def unjudged_relevance(problem: Problem, model: PartModel, plan: ScorePlan) -> RelevanceDistribution:
     """Return the distribution of relevance of queries without judgments."""
-    design = model.design(collection, positions)
-    problems = [Problem(design, np.full(len(design.pool), UNJUDGED))] * len(plan.draws.modes)
+    design = model.design(problem)
+    problems = [JudgedPairs(design, np.full(len(design.pool), UNJUDGED))] * len(plan.draws.modes)
     if model.labels is not None:
-        part = model.labelled(collection, design)
+        part = model.labelled(problem, design)
         design = part.reference
         none = np.full(len(design.pool), UNJUDGED)
         blank = replace(design, measured=())
@@ -193,22 +188,20 @@ def unjudged_relevance(
         ):
             # A setting without draws is as good as any other.
             if mine.start < mine.stop:
-                problems[k] = Problem(blank, none, part.measured(setting).prior(campaign, setting.weight))
+                problems[k] = JudgedPairs(blank, none, part.measured(setting).prior(campaign, setting.weight))
         first = next(p for p in problems if p.measured is not None)
         problems = [p if p.measured is not None else first for p in problems]
     return RelevanceDistribution.of(design.pool, design.scale, replace(plan.draws, problems=problems))
 
 
-def score(
-    collection: Collection, relevance: RelevanceDistribution, plan: ScorePlan, positions: Ints
-) -> BlockScores | BlockMoments:
+def score(problem: Problem, relevance: RelevanceDistribution, plan: ScorePlan) -> BlockScores | BlockMoments:
     """Return the contribution of some queries to the scores."""
-    runs, weights = collection.runs.top(plan.depth), np.ones(len(positions))
+    runs, weights = problem.lists, np.ones(len(problem.positions))
     if plan.metric.cutoff is not None and plan.metric.cutoff < runs.depth:
         runs = cut_lists(runs, plan.metric.cutoff)
     if plan.method == "moments":
         return sum_moments(runs, relevance, plan.metric, query_weights=weights)
-    return sum_draws(runs, relevance, plan.metric, plan.n, plan.seed, positions, query_weights=weights)
+    return sum_draws(runs, relevance, plan.metric, plan.n, plan.seed, problem.positions, query_weights=weights)
 
 
 def added(parts: list[BlockScores | BlockMoments]) -> BlockScores | BlockMoments:

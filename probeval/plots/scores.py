@@ -11,8 +11,7 @@ from probeval.plots.canvas import BLUE, CROWDED, GREY, ORANGE, clean, entitle, h
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from probeval.scores import Ranking
-    from probeval.selection import TwoSystems
+    from probeval.scores import Ranking, TwoSystems
 
 __all__ = ["plot_difference", "plot_pairs", "plot_ranking"]
 

@@ -45,7 +45,7 @@ class ConsensusDraws:
         )
         if labels is None or not on_scale:
             raise ModelError(f"The consensus needs labels or judgments of several observers on the scale {scale}.")
-        values = labels.on(pool)[:, on_scale]
+        values = labels.values[:, on_scale]
         labelled = ~np.isnan(values).all(axis=1)
         shares = [float(np.nanmean(np.where(np.isnan(values), np.nan, values >= level))) for level in scale.values[1:]]
         seen = np.concatenate([seen_relevance(draws, block) for block in pool.blocks(len(pool))])[labelled]

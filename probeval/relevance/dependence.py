@@ -20,7 +20,7 @@ from probeval.arrays import Floats, Ints
 from probeval.data.pool import QueryBlock
 from probeval.relevance.distribution import BLOCK, RelevanceDistribution
 from probeval.relevance.effects.cutpoints import gap_columns
-from probeval.relevance.inference.blocks import Problem
+from probeval.relevance.inference.blocks import JudgedPairs
 from probeval.relevance.inference.laplace import LaplacePosterior, resolvents
 from probeval.relevance.inference.measured import MeasuredPrior
 from probeval.relevance.inference.newton import Mode
@@ -116,7 +116,7 @@ class Linearised:
         :math:`T` of each query with judgments, by query, shapes (pair, coordinate).
     """
 
-    problem: Problem
+    problem: JudgedPairs
     mode: Mode
     slope: Floats
     scale_slope: Floats
@@ -329,12 +329,12 @@ class Linearised:
         return np.asarray(out)
 
 
-def _pairs(problem: Problem, query: int) -> slice:
+def _pairs(problem: JudgedPairs, query: int) -> slice:
     """Return the pairs of a query."""
     return problem.design.pool.pairs_of(query)
 
 
-def _to_local(problem: Problem, mode: Mode, slope: Floats, scale_slope: Floats) -> dict[int, Floats]:
+def _to_local(problem: JudgedPairs, mode: Mode, slope: Floats, scale_slope: Floats) -> dict[int, Floats]:
     """Return :math:`T`, the prior covariance of each judged query's expected gains with its local parameters."""
     design = problem.design
     variances = design.variances(mode.log_sd)

@@ -13,6 +13,7 @@ import pandas as pd
 from probeval.arrays import Bools, Codes, Floats, Ints, frozen
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool, QueryBlock
+from probeval.data.problem import Grades
 from probeval.data.scale import UNJUDGED, Scale, count_at_least
 from probeval.display import Shown, View
 from probeval.errors import ModelError
@@ -173,7 +174,7 @@ class RelevanceDistribution(Shown):
         probability: Floats | Probabilities,
         *,
         levels: Codes | None = None,
-        judgments: Judgments | None = None,
+        judgments: Judgments | Grades | None = None,
     ) -> RelevanceDistribution:
         """Return the distribution of a model's probabilities, with judged pairs certain.
 
@@ -194,7 +195,7 @@ class RelevanceDistribution(Shown):
         unjudged = np.full(len(pool), UNJUDGED, dtype=np.int16)
         beyond = np.zeros((len(pool.queries), len(scale)), dtype=np.int64)
         blank = cls(pool, scale, levels, source, unjudged, beyond)
-        return blank if judgments is None else blank.with_judgments(judgments)
+        return blank if judgments is None else blank.given(judgments)
 
     def __post_init__(self) -> None:
         for name in ("levels", "judged", "beyond"):
@@ -241,16 +242,11 @@ class RelevanceDistribution(Shown):
             None if self.outside is None else self.outside.part(block.queries),
         )
 
-    def with_judgments(self, judgments: Judgments) -> RelevanceDistribution:
+    def given(self, judgments: Judgments | Grades) -> RelevanceDistribution:
         """Return the distribution with these pairs certain, or within limits where assessors differ."""
-        codes = judgments.codes_on(self.pool, self.scale, rule="unanimous")
-        source = Bounded.of(self.source, self.levels, *judgments.limits_on(self.pool, self.scale))
-        inside = judgments.pool.within(self.pool) >= 0
-        query = self.pool.query_positions(judgments.pool.queries)[judgments.pool.query]
-        outside = np.where(inside | (query < 0), UNJUDGED, judgments.codes(self.scale)).astype(np.int16)
-        beyond = count_at_least(outside, np.maximum(query, 0), len(self.pool.queries), len(self.scale))
-        judged = np.where(codes >= 0, codes, UNJUDGED).astype(np.int16)
-        found = replace(self, source=source, judged=judged, beyond=beyond)
+        grades = judgments if isinstance(judgments, Grades) else Grades.of(judgments, self.pool, self.scale)
+        source = Bounded.of(self.source, self.levels, grades.low, grades.high)
+        found = replace(self, source=source, judged=grades.judged, beyond=grades.beyond)
         return found if self.outside is None else found.with_outside(self.outside)
 
     def with_outside(self, outside: Outside) -> RelevanceDistribution:

@@ -8,10 +8,8 @@ import numpy as np
 
 from probeval.arrays import Floats
 from probeval.data.answers import PairAnswers
-from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
-from probeval.data.magnitudes import Magnitudes
-from probeval.data.scale import Scale
+from probeval.data.problem import Grades, Problem
 from probeval.display import Brief
 from probeval.features import feature_names, needs
 from probeval.relevance.answers.fit import AnswerEvidence
@@ -51,9 +49,9 @@ class Prediction(Brief):
             return Drawn.of(self.relevance, gains)
         return Linearised.of(self.posterior, self.relevance, gains)
 
-    def knowing(self, judgments: Judgments) -> Prediction:
+    def given(self, judgments: Judgments | Grades) -> Prediction:
         """Return the prediction with these pairs certain, without refitting the model."""
-        return replace(self, relevance=self.relevance.with_judgments(judgments))
+        return replace(self, relevance=self.relevance.given(judgments))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,16 +60,14 @@ class OnlineModel(Brief):
 
     Parameters
     ----------
-    model, collection, depth, scale
-        The model, the campaign, the depth of the pool, and the scale of the grades.
+    model, problem
+        The model, and the campaign.
     design
         The design of the hierarchical model; None if every prediction starts anew.
     """
 
     model: Predicts
-    collection: Collection
-    depth: int
-    scale: Scale
+    problem: Problem
     design: ModelDesign | None = None
 
     def after(
@@ -80,34 +76,28 @@ class OnlineModel(Brief):
         rng: np.random.Generator,
         *,
         answers: PairAnswers | None = None,
-        magnitudes: Magnitudes | None = None,
         last: Prediction | None = None,
     ) -> Prediction:
         """Return the prediction with these judgments and answers; ``last`` is the prediction with fewer.
 
-        Without ``answers`` or ``magnitudes`` those of the collection count. The first prediction uses the model's own
-        inference. Refits use Laplace's method, as a sampler would start over.
+        Without ``answers`` those of the problem count. The first prediction uses the model's own inference. Refits use
+        Laplace's method, as a sampler would start over.
         """
-        now = replace(
-            self.collection,
-            judgments=judgments,
-            answers=self.collection.answers if answers is None else answers,
-            magnitudes=self.collection.magnitudes if magnitudes is None else magnitudes,
-        )
+        now = self.problem.with_judgments(judgments, answers)
         sampled = isinstance(self.model, Hierarchical) and self.model.inference == "nuts"
         if self.design is None or (sampled and last is None):
-            return Prediction(self.model.predict(now, depth=self.depth, scale=self.scale, rng=rng))
+            return Prediction(self.model.predict(now, rng=rng))
         assert isinstance(self.model, Hierarchical)
         posterior = self.model.refit(now, self.design, last=None if last is None else last.posterior)
         # The slopes of expected grades, which a posterior by Laplace's method gives, do not exist for the consensus.
-        kept = None if now.consensus else posterior
+        kept = None if now.collection.consensus else posterior
         return Prediction(self.model.distribution(now, posterior, rng), kept, posterior.design.answers)
 
 
-def follow(model: Predicts, collection: Collection, *, depth: int, scale: Scale) -> OnlineModel:
+def follow(model: Predicts, problem: Problem) -> OnlineModel:
     """Return an online model of a campaign."""
     design = None
     # A design with features of judgments must be recomputed after every judgment.
     if isinstance(model, Hierarchical) and "judgments" not in needs(feature_names(model.terms)):
-        design = model.design(collection, depth=depth, scale=scale)
-    return OnlineModel(model, collection, depth, scale, design)
+        design = model.design(problem)
+    return OnlineModel(model, problem, design)

@@ -174,7 +174,7 @@ def synthetic_campaign(
     teams = {name: f"team-{t + 1}" for name, t in zip(names, team, strict=True)}
     vectors = Vectors(runs.pool.docs, rng.normal(size=(len(runs.pool.docs), dimensions))) if dimensions else None
     collection = Collection("synthetic", runs.with_teams(teams), metadata=metadata, vectors=vectors)
-    view = CampaignView.of(collection, depth=max(runs.depth, 1), scale=scale)
+    view = CampaignView.of(collection.problem(depth=max(runs.depth, 1), scale=scale))
     if isinstance(observers, int):
         each = [f"machine{i + 1}" for i in range(observers)]
         observers = {n: SyntheticObserver() if prior is None else SyntheticObserver.drawn(rng, prior) for n in each}
@@ -219,7 +219,7 @@ class ExpectedRelevance:
 
 def _typical(view: CampaignView, popularity: float, relevant: float) -> ExpectedRelevance:
     """Return typical parameters."""
-    n_grades = len(view.scale)
+    n_grades = len(view.problem.scale)
     effects = (*model_effects([SOURCE]), *_stated(view))
     return ExpectedRelevance(
         popular=np.asarray(popularity * view.popularity / (view.popularity.std() or 1.0)),
@@ -234,14 +234,14 @@ def _typical(view: CampaignView, popularity: float, relevant: float) -> Expected
 
 def _like_past(view: CampaignView, prior: HierarchicalPrior) -> ExpectedRelevance:
     """Return the centres of a card's prior."""
-    design = ModelDesign.of(prior, view.collection, depth=view.depth, scale=view.scale)
+    design, scale = ModelDesign.of(prior, view.problem), view.problem.scale
     first, *gaps = (cut.mean for cut in design.cuts)
-    own, stated = tuple(effect for effect in prior.effects if effect.exists(view.scale)), _stated(view)
+    own, stated = tuple(effect for effect in prior.effects if effect.exists(scale)), _stated(view)
     return ExpectedRelevance(
         popular=design.terms @ np.array([coefficient.mean for coefficient in design.coefficients]),
         first=first,
         gaps=np.array(gaps),
-        grades=view.scale.levels,
+        grades=scale.levels,
         effects=(*own, *stated),
         sds={e.name: _sd(prior, e.name) for e in own} | {e.name: e.typical for e in stated},
         observers=prior.observers,

@@ -24,7 +24,7 @@ from probeval.arrays import Floats
 from probeval.display import Brief
 from probeval.errors import ProbevalWarning, ReliabilityError
 from probeval.reliability import GStudy, gstudy
-from probeval.scores import Scores, evaluate
+from probeval.scores import ScoreEstimate, Scores, evaluate
 from probeval.selection import JudgingState
 from probeval.streams import Purpose, stream
 
@@ -62,13 +62,19 @@ class Milestone(Brief):
     phi_upper: float
 
 
-def draw_queries(state: JudgingState, *, n: int = 1000) -> Scores:
+def draw_queries(estimate: ScoreEstimate, *, n: int = 1000) -> Scores:
     """Return joint draws of the score of every system on every query, for reliability and satisfaction."""
-    runs = state.judging.runs
+    runs = estimate.estimation.runs
     most = max(2, MOST // max(len(runs.systems) * len(runs.queries), 1))
-    rng = stream(state.judging.seed, len(state.judgments), Purpose.QUERY_SCORES)
+    rng = stream(estimate.estimation.seed, len(estimate.judgments), Purpose.QUERY_SCORES)
     return evaluate(
-        runs, state.prediction.relevance, state.scores.metric, method="draws", per_query=True, n=min(n, most), rng=rng
+        runs,
+        estimate.prediction.relevance,
+        estimate.scores.metric,
+        method="draws",
+        per_query=True,
+        n=min(n, most),
+        rng=rng,
     )
 
 
@@ -105,7 +111,7 @@ def milestone(state: JudgingState, *, n: int = 300) -> Milestone:
     """
     ranking = state.ranking
     found: dict[str, float] = {}
-    for name, draws in _reliability(draw_queries(state, n=n)).items():
+    for name, draws in _reliability(draw_queries(state.estimate, n=n)).items():
         low, middle, high = np.quantile(draws, [0.025, 0.5, 0.975])
         found |= {name: float(middle), f"{name}_lower": float(low), f"{name}_upper": float(high)}
     low_end, high_end = state.scores.intervals()

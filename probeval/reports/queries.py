@@ -8,7 +8,7 @@ import pandas as pd
 from probeval.arrays import Floats, Ints
 from probeval.reports.page import Part, Prose, Section, Table, between, percent
 from probeval.reports.results import ReportResults
-from probeval.selection.two_systems import probability
+from probeval.scores.two_systems import probability
 
 __all__ = ["queries"]
 

@@ -15,10 +15,11 @@ from probeval.reliability.dstudy import QUERIES
 from probeval.reporting import SILENT, Reporter
 from probeval.reports.milestones import Milestone, as_judged, draw_queries, milestone
 from probeval.satisfaction import Agreement, Satisfaction, SatMapping, mapping_for, published_agreements
-from probeval.scores import Ranking, Score, Scores
-from probeval.selection import (
-    JudgingState,
+from probeval.scores import (
     LabelsUsed,
+    Ranking,
+    Score,
+    Scores,
     TrustReport,
     TwoSystems,
     Verdict,
@@ -27,7 +28,8 @@ from probeval.selection import (
     trust,
     without_labels,
 )
-from probeval.selection.two_systems import on_new_queries
+from probeval.scores.two_systems import on_new_queries
+from probeval.selection import JudgingState
 from probeval.simulation.forecast import Forecast, forecast
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
@@ -173,7 +175,7 @@ class ReportResults(Brief):
     @cached_property
     def by_query(self) -> Scores:
         """Joint draws of the score of every system on every query."""
-        return draw_queries(self.state)
+        return draw_queries(self.state.estimate)
 
     @cached_property
     def population(self) -> Scores | None:
@@ -186,13 +188,14 @@ class ReportResults(Brief):
     @cached_property
     def labels(self) -> LabelsUsed:
         """The sources of labels."""
-        return labels_of(self.state)
+        return labels_of(self.state.estimate)
 
     @cached_property
     def decision(self) -> TwoSystems:
         """The first system of the ranking against the second, with and without labels."""
         first, second, *_ = self.ranking.order
-        return decide(self.state, first, second, level=self.level, unlabelled=without_labels(self.state))
+        now = self.state.estimate
+        return decide(now, first, second, level=self.level, unlabelled=without_labels(now))
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -244,7 +247,7 @@ class ReportResults(Brief):
         judging = self.state.judging
         if judging.collection.labels is None or not isinstance(judging.model, Hierarchical):
             return None
-        return trust(self.state)
+        return trust(self.state.estimate)
 
     @cached_property
     def users(self) -> Satisfaction:

@@ -24,7 +24,7 @@ from probeval.reports.page import Part, Prose, Section, Table, between, percent
 from probeval.reports.pictures import draw
 from probeval.reports.results import AHEAD, TARGET, EffectSize, ReportResults
 from probeval.reports.teams import team_of
-from probeval.selection.trust import VERDICTS
+from probeval.scores.trust import VERDICTS
 
 __all__ = ["judging", "labels", "model", "more_judgments", "pairs", "ranking", "reliability"]
 

@@ -11,9 +11,9 @@ from probeval.reports.page import Part, Prose, Section, Table, percent
 from probeval.reports.pictures import draw
 from probeval.reports.results import ReportResults
 from probeval.reports.sections import more_judgments
-from probeval.scores import Comparison
-from probeval.selection import TwoSystems
-from probeval.selection.two_systems import probability
+from probeval.scores import Comparison, TwoSystems
+from probeval.scores.two_systems import probability
+from probeval.selection import Judging
 
 __all__ = ["difference", "figures", "labels", "lead", "next_pairs"]
 
@@ -137,7 +137,7 @@ def next_pairs(found: ReportResults) -> Section:
         names = (decision.here.a, decision.here.b)
         goal = "ranking" if any("," in name for name in names) else f"pair:{names[0]},{names[1]}"
         parts += more_judgments(found)
-        pairs = replace(state, judging=state.judging.choosing("gain", goal=goal)).next(SHOWN).pairs
+        pairs = replace(state, judging=Judging.choosing(state.judging, "gain", goal=goal)).next(SHOWN).pairs
         known = state.prediction.relevance.take(pairs).to_frame().iloc[pairs.argsort().argsort()]
         table = known[["query", "doc", "mean", "sd"]].rename(columns={"mean": "expected grade"})
         parts.append(

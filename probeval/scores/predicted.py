@@ -58,9 +58,8 @@ def score_collection(
     for metric in metrics:
         at = (metric.cutoff or collection.runs.depth) if depth is None else depth
         if at not in predicted:
-            predicted[at] = model.predict(
-                collection, depth=at, scale=scale, rng=stream(seed, *keys, Purpose.PREDICTION)
-            )
+            problem = collection.problem(depth=at, scale=scale)
+            predicted[at] = model.predict(problem, rng=stream(seed, *keys, Purpose.PREDICTION))
         rng = stream(seed, *keys, Purpose.SCORES)
         out.append(evaluate(collection.lists(at), predicted[at], metric, rng=rng, **options))
     return out

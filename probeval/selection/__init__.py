@@ -1,6 +1,5 @@
 """Selection of the next pairs to judge, and stopping rules."""
 
-from probeval.selection.answers import answers_of
 from probeval.selection.audit import AuditDocument, AuditReport, Pick, audit, foresee
 from probeval.selection.batch import Batch, choose
 from probeval.selection.comparisons import PairQuestion, Preference, Ratio
@@ -13,9 +12,9 @@ from probeval.selection.errors import (
     stated_sd,
     write_corrections,
 )
+from probeval.selection.fairness import fairness
 from probeval.selection.goals import GOALS, Goal
 from probeval.selection.judging import Judging, JudgingState
-from probeval.selection.labels import LabelsUsed, labels_of, labels_used
 from probeval.selection.pairs import ASK, Questions, next_questions
 from probeval.selection.policies import EXPLORE, EXPLORE_SIDES, POLICIES, Policy, PolicyFunction, register_policy
 from probeval.selection.reuse import (
@@ -29,9 +28,6 @@ from probeval.selection.reuse import (
 )
 from probeval.selection.rules import RULES, Rate, StoppingRule, register_rule
 from probeval.selection.stopping import Stopping, StoppingCheck, StoppingTarget
-from probeval.selection.trust import TrustReport, trust
-from probeval.selection.two_systems import TwoSystems, decide, without_labels
-from probeval.selection.verdict import Verdict, fairness
 
 __all__ = [
     "ASK",
@@ -48,7 +44,6 @@ __all__ = [
     "Goal",
     "Judging",
     "JudgingState",
-    "LabelsUsed",
     "LaterSystem",
     "ModelScore",
     "Narrowing",
@@ -65,18 +60,11 @@ __all__ = [
     "StoppingCheck",
     "StoppingRule",
     "StoppingTarget",
-    "TrustReport",
-    "TwoSystems",
-    "Verdict",
-    "answers_of",
     "audit",
     "choose",
-    "decide",
     "fairness",
     "foresee",
     "judge_later",
-    "labels_of",
-    "labels_used",
     "measure_later",
     "model_kind",
     "narrowing",
@@ -86,7 +74,5 @@ __all__ = [
     "register_policy",
     "register_rule",
     "stated_sd",
-    "trust",
-    "without_labels",
     "write_corrections",
 ]

@@ -24,6 +24,7 @@ from probeval.relevance.online import Prediction
 from probeval.relevance.outside import OutsideStreams, outside_streams
 from probeval.scores import Ranking, Scores
 from probeval.scores.draws import BATCH, drawn_lists, score_blocks
+from probeval.scores.estimate import ScoreEstimate
 from probeval.scores.moments import weight_matrix
 from probeval.streams import Purpose, query_streams, stream
 from probeval.threads import in_order
@@ -40,29 +41,11 @@ class SelectionContext(Brief):
 
     Parameters
     ----------
-    runs
-        The lists, on the pool that all arrays follow.
-    judgments
-        The judgments so far, in order.
-    prediction
-        The prediction of the model.
-    scores
-        The current scores.
-    seed
-        The seed of all randomness.
-    rope
-        Differences up to this size do not matter.
-    ranking_draws
-        The number of draws of scores, for the probabilities of ranks.
+    estimate
+        The scores and the ranking now, with the judgments and the prediction that they follow from.
     """
 
-    runs: Runs
-    judgments: Judgments
-    prediction: Prediction
-    scores: Scores
-    seed: int = 0
-    rope: float = 0.0
-    ranking_draws: int = 1000
+    estimate: ScoreEstimate
     _kept: dict[Hashable, Floats] = field(default_factory=dict, init=False, repr=False)
 
     def kept(self, name: Hashable, make: Callable[[], Floats]) -> Floats:
@@ -70,6 +53,41 @@ class SelectionContext(Brief):
         if name not in self._kept:
             self._kept[name] = make()
         return self._kept[name]
+
+    @property
+    def runs(self) -> Runs:
+        """The lists, on the pool that all arrays follow."""
+        return self.estimate.estimation.runs
+
+    @property
+    def judgments(self) -> Judgments:
+        """The judgments so far, in order."""
+        return self.estimate.judgments
+
+    @property
+    def prediction(self) -> Prediction:
+        """The prediction of the model."""
+        return self.estimate.prediction
+
+    @property
+    def scores(self) -> Scores:
+        """The current scores."""
+        return self.estimate.scores
+
+    @property
+    def ranking(self) -> Ranking:
+        """The current ranking."""
+        return self.estimate.ranking
+
+    @property
+    def seed(self) -> int:
+        """The seed of all randomness."""
+        return self.estimate.estimation.seed
+
+    @property
+    def rope(self) -> float:
+        """Differences up to this size do not matter."""
+        return self.estimate.estimation.rope
 
     @property
     def relevance(self) -> RelevanceDistribution:
@@ -80,11 +98,6 @@ class SelectionContext(Brief):
     def metric(self) -> Metric:
         """The measure."""
         return self.scores.metric
-
-    @cached_property
-    def ranking(self) -> Ranking:
-        """The current ranking."""
-        return self.scores.ranking(rng=stream(self.seed, Purpose.RANKING), n=self.ranking_draws, rope=self.rope)
 
     def stream(self, *purpose: Purpose) -> np.random.Generator:
         """Return a random generator for a purpose, fixed by the seed and the number of judgments."""

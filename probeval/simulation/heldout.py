@@ -85,9 +85,9 @@ class HeldOut(Brief):
         """
         kept = collection.judged_systems(depth, share=-1.0 if systems == "all" else JUDGED)
         scale = kept.scale()
-        pool = kept.runs.top(depth).pool
-        judged = kept.codes_on(pool, scale) >= 0
-        queries: Ids = pool.queries[np.unique(pool.query[judged])]
+        problem = kept.problem(depth=depth, scale=scale)
+        pool = problem.pool
+        queries: Ids = pool.queries[np.unique(pool.query[problem.grades.codes >= 0])]
         kept = restrict(kept, queries)
         assert kept.judgments is not None
         inside = replace(kept, judgments=kept.judgments.on(kept.runs.top(depth).pool))

@@ -101,8 +101,8 @@ def fitting() -> list[Row]:
 def features() -> list[Row]:
     collection: Collection = read_campaign(campaign())
     n, s = len(collection.runs.top(DEPTH).pool), len(collection.runs.systems)
-    outputs = seconds(lambda: compute_features(collection, OUTPUTS, depth=DEPTH))
-    everything = seconds(lambda: compute_features(collection, OUTPUTS + JUDGED, depth=DEPTH))
+    outputs = seconds(lambda: compute_features(collection.problem(depth=DEPTH), OUTPUTS))
+    everything = seconds(lambda: compute_features(collection.problem(depth=DEPTH), OUTPUTS + JUDGED))
     return [
         (f"features of outputs, {n:,} pairs, {s} systems", outputs, None, "s"),
         ("features of outputs and judgments", everything, 5.0, "s"),
@@ -111,7 +111,7 @@ def features() -> list[Row]:
 
 def updating() -> list[Row]:
     collection = read_campaign(campaign())
-    totals = judged_features(collection, depth=DEPTH)
+    totals = judged_features(collection.problem(depth=DEPTH))
     taken = []
     for pair in np.random.default_rng(1).integers(len(totals.relevance), size=UPDATES):
         start = time.perf_counter()
@@ -155,7 +155,7 @@ def observing() -> list[Row]:
         return replace(collection, judgments=judgments.take(np.isin(np.arange(len(order)), order[:n])))
 
     start, busy = time.perf_counter(), time.process_time()
-    design = model.design(collection, depth=10)
+    design = model.design(collection.problem(depth=10))
     posterior = model.refit(after(BATCH), design)
     cold, cold_busy = time.perf_counter() - start, time.process_time() - busy
     warm = {}
@@ -186,7 +186,7 @@ def predicting() -> list[Row]:
     n = len(collection.runs.pool)
 
     def scores() -> object:
-        predicted = model.predict(collection, depth=10, scale=Scale.graded(3))
+        predicted = model.predict(collection.problem(depth=10, scale=Scale.graded(3)))
         return evaluate(collection.runs.top(10), predicted, "DCG@10")
 
     busy = time.process_time()

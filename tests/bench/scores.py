@@ -57,7 +57,7 @@ def main() -> int:
 def measured(folder: Path, metric: str, draws: int, depth: int) -> dict[str, float]:
     """Seconds of the scores alone, the peak resident size of it all, and the size of the pool."""
     campaign = replace(read_campaign(folder), judgments=None)
-    relevance = FallbackModel(load_card("text-out").models).predict(campaign, depth=depth, scale=Scale.binary())
+    relevance = FallbackModel(load_card("text-out").models).predict(campaign.problem(depth=depth, scale=Scale.binary()))
     runs = campaign.runs.top(depth)
     start = time.perf_counter()
     if draws:

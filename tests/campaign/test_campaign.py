@@ -304,7 +304,7 @@ def test_evaluation_is_that_of_the_exported_judgments(make: Callable[..., Campai
         campaign.record("ann", *campaign.pool.label(i), truth[campaign.pool.label(i)])
     choice = choose_model("text-jud", small, scale=Scale.graded(2))
     judged = replace(small, judgments=campaign.state.judgments)
-    relevance = choice.model.predict(judged, depth=5, scale=Scale.graded(2))
+    relevance = choice.model.predict(judged.problem(depth=5, scale=Scale.graded(2)))
     scores = evaluate(small.runs.top(5), relevance, "nDCG@5", rng=stream(0, Purpose.SCORES))
     np.testing.assert_allclose(campaign.evaluate().scores.mean, scores.mean)
 

@@ -44,7 +44,7 @@ def test_features_as_csv(probeval, folders):
     rows = records(said.out)
     assert list(rows[0]) == ["query", "doc", "fSYS", "fSYS@12"]
     campaign = synthetic_campaign(np.random.default_rng(0), systems=6, queries=8, depth=12, docs=30, groups=3)
-    expected = compute_features(campaign, ["fSYS", "fSYS@12"], depth=5)
+    expected = compute_features(campaign.problem(depth=5), ["fSYS", "fSYS@12"])
     assert [(r["query"], r["doc"]) for r in rows] == [expected.pool.label(i) for i in range(len(expected.pool))]
     np.testing.assert_allclose([[float(r["fSYS"]), float(r["fSYS@12"])] for r in rows], expected.values)
 

@@ -138,7 +138,7 @@ def test_a_card_gives_the_same_scores(card, tmp_path):
         collection, scale, depth = campaign.collection, campaign.scale, campaign.setup.depth
     found: dict[str, list[Scores]] = {metric: [] for metric in CARDS[card]}
     for seed in range(SEEDS):
-        relevance = model.predict(collection, depth=depth, scale=scale, rng=np.random.default_rng(seed))
+        relevance = model.predict(collection.problem(depth=depth, scale=scale), rng=np.random.default_rng(seed))
         for metric, scores in found.items():
             scores.append(evaluate(collection.runs, relevance, metric, rng=np.random.default_rng(seed)))
     for metric, expected in CARDS[card].items():

@@ -24,7 +24,7 @@ def judged() -> Collection:
 
 
 def test_by_hand(judged):
-    table = compute_features(judged, ["aSYS", "dSYS", "aDOC", "nDOC"], depth=2)
+    table = compute_features(judged.problem(depth=2), ["aSYS", "dSYS", "aDOC", "nDOC"])
     # Pairs: d1 {a}, d2 {a b}, d3 {b}, e1 {a c}, e2 {c}; relevances d1 1, d3 0, e1 1/2.
     nan = np.nan
     np.testing.assert_allclose(table["aSYS"], [0.5, 0.5, nan, 1, 0.5])
@@ -47,7 +47,7 @@ def test_drawn_but_not_judged_is_unjudged_and_junk_is_the_lowest(judged):
 
 
 def test_a_judgment_makes_new_totals_and_keeps_the_old(judged):
-    before = judged_features(judged, depth=2)
+    before = judged_features(judged.problem(depth=2))
     kept = before.query_mean()
     after = before.with_judgment(1, 1.0)
     np.testing.assert_array_equal(before.query_mean(), kept)
@@ -66,7 +66,7 @@ def test_any_number_of_systems(systems):
     # More than one word of bits, and word boundaries.
     rng = np.random.default_rng(systems)
     campaign = synthetic_campaign(rng, systems=systems, queries=3, depth=4, docs=40)
-    totals = judged_features(campaign, ["source"], depth=4)
+    totals = judged_features(campaign.problem(depth=4), ["source"])
     relevance, pool = totals.relevance, totals.neighbours.pool
     runs = campaign.runs.top(4)
     retrieved = np.zeros((len(pool), systems), dtype=bool)
@@ -78,8 +78,8 @@ def test_any_number_of_systems(systems):
 
 
 def test_one_by_one_is_all_at_once_on_a_whole_campaign(small):
-    full = judged_features(small, ["source"], depth=8)
-    running = judged_features(replace(small, judgments=None), ["source"], depth=8)
+    full = judged_features(small.problem(depth=8), ["source"])
+    running = judged_features(replace(small, judgments=None).problem(depth=8), ["source"])
     for pair in np.random.default_rng(2).permutation(len(full.relevance)):
         running = running.with_judgment(int(pair), 0.5)  # and changed below
         running = running.with_judgment(int(pair), full.relevance[pair])
@@ -87,8 +87,8 @@ def test_one_by_one_is_all_at_once_on_a_whole_campaign(small):
 
 
 def test_kept_totals_are_read_and_not_made_again(small):
-    totals = judged_features(replace(small, judgments=None), ["source"], depth=8).with_judgment(3, 1.0)
-    table = compute_features(small, NAMES, depth=8, judged=totals)
+    totals = judged_features(replace(small, judgments=None).problem(depth=8), ["source"]).with_judgment(3, 1.0)
+    table = compute_features(small.problem(depth=8), NAMES, judged=totals)
     np.testing.assert_array_equal(table.values.T, read(totals))
     assert np.isnan(table["aDOC"][3])  # only itself is judged
 
@@ -96,7 +96,7 @@ def test_kept_totals_are_read_and_not_made_again(small):
 @pytest.mark.slow
 def test_one_by_one_on_a_large_campaign(data):
     campaign = read_campaign(data / "trec8-adhoc")
-    full = judged_features(campaign, depth=20)
+    full = judged_features(campaign.problem(depth=20))
     judged = np.flatnonzero(~np.isnan(full.relevance))
     late = np.random.default_rng(0).choice(judged, size=300, replace=False)
     early = full.relevance.copy()

@@ -83,7 +83,7 @@ def test_a_table_says_what_it_lacks():
 
 
 def test_a_table_with_ids(small):
-    frame = compute_features(small, ["fSYS", "bRANK"], depth=3).to_frame()
+    frame = compute_features(small.problem(depth=3), ["fSYS", "bRANK"]).to_frame()
     assert list(frame.columns) == ["query", "doc", "fSYS", "bRANK"]
     assert frame["bRANK"].between(1, 3).all()
     assert frame[["query", "doc"]].apply(tuple, axis=1).is_monotonic_increasing
@@ -91,4 +91,4 @@ def test_a_table_with_ids(small):
 
 def test_no_feature_is_an_error(small):
     with pytest.raises(FeatureError, match="No feature was named"):
-        compute_features(small, [], depth=3)
+        compute_features(small.problem(depth=3), [])

@@ -44,7 +44,7 @@ def test_bounds_are_aggregated_too():
 
 @pytest.mark.parametrize("aggregate", [a for a in AGGREGATES if a != "gm"])
 def test_a_model_with_all_judged_has_the_same_means(aggregate):
-    relevance = FallbackModel([Uniform()]).predict(CAMPAIGN, depth=5)
+    relevance = FallbackModel([Uniform()]).predict(CAMPAIGN.problem(depth=5))
     scores = evaluate(CAMPAIGN.runs, relevance, "DCG@5", method="draws", aggregate=aggregate, n=10)
     measured = measure(CAMPAIGN.runs, CAMPAIGN.judgments, "DCG@5", aggregate=aggregate)
     expected = measured.to_frame().set_index("system")["mean"]
@@ -70,6 +70,6 @@ def test_bad_input_is_refused():
         aggregate_queries([0.5], "gmean")
     with pytest.raises(MetricError, match="needs scores from 0"):
         aggregate_queries([-0.5], "gm")
-    relevance = FallbackModel([Uniform()]).predict(CAMPAIGN, depth=5)
+    relevance = FallbackModel([Uniform()]).predict(CAMPAIGN.problem(depth=5))
     with pytest.raises(ScoreError, match="Geometric means over queries are drawn"):
         evaluate(CAMPAIGN.runs, relevance, "DCG@5", method="moments", aggregate="gm")

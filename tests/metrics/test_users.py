@@ -37,7 +37,10 @@ def test_with_all_judged_they_are_p_sat_and_p_success(campaign, metric, name):
 @mapped
 def test_by_draws_they_are_p_sat_and_p_success(campaign, metric, name):
     some = replace(campaign, judgments=campaign.judgments.take(np.arange(40)))
-    runs, relevance = campaign.runs.top(5), FallbackModel([Uniform()]).predict(some, depth=5, scale=Scale.graded(2))
+    runs, relevance = (
+        campaign.runs.top(5),
+        FallbackModel([Uniform()]).predict(some.problem(depth=5, scale=Scale.graded(2))),
+    )
 
     def drawn(asked):
         rng = np.random.default_rng(4)

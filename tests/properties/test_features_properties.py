@@ -209,7 +209,7 @@ def slow_similar(plain: Plain, doc: str, of_query: dict[str, float]) -> float:
 def fast(plain: Plain, names: list[str], depth: int) -> dict[Pair, np.ndarray]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)
-        table = compute_features(plain.collection(), names, depth=depth, scale=SCALE)
+        table = compute_features(plain.collection().problem(depth=depth, scale=SCALE), names)
     return {table.pool.label(i): row for i, row in enumerate(table.values)}
 
 
@@ -238,7 +238,7 @@ def test_missing_is_counted_where_files_lack_it(plain, depth):
     }
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        compute_features(plain.collection(), list(lost), depth=depth, scale=SCALE)
+        compute_features(plain.collection().problem(depth=depth, scale=SCALE), list(lost))
     said = ", ".join(f"{name} for {n}" for name, n in lost.items() if n)
     expected = [f"Missing for some of {len(pool)} pairs (missing is not zero): {said}."] if said else []
     assert [str(w.message) for w in caught] == expected
@@ -260,8 +260,8 @@ def totals(judged: JudgedFeatures) -> np.ndarray:
 
 @given(plain=campaigns(), depth=st.integers(1, 7), data=st.data())
 def test_judgments_one_by_one_in_any_order_are_judgments_at_once(plain, depth, data):
-    batch = judged_features(plain.collection(), [COLUMN], depth=depth, scale=SCALE)
-    running = judged_features(replace(plain, grades={}).collection(), [COLUMN], depth=depth, scale=SCALE)
+    batch = judged_features(plain.collection().problem(depth=depth, scale=SCALE), [COLUMN])
+    running = judged_features(replace(plain, grades={}).collection().problem(depth=depth, scale=SCALE), [COLUMN])
     judged = np.flatnonzero(~np.isnan(batch.relevance)).tolist()
     first = data.draw(st.lists(st.sampled_from(judged), unique=True)) if judged else []
     for pair in first:  # a judgment that is changed later
@@ -274,7 +274,7 @@ def test_judgments_one_by_one_in_any_order_are_judgments_at_once(plain, depth, d
 
 @given(plain=campaigns(), depth=st.integers(1, 7), grade=st.integers(0, 3), data=st.data())
 def test_a_pairs_own_judgment_leaves_its_own_features_alone(plain, depth, grade, data):
-    judged = judged_features(plain.collection(), [COLUMN], depth=depth, scale=SCALE)
+    judged = judged_features(plain.collection().problem(depth=depth, scale=SCALE), [COLUMN])
     pair = data.draw(st.integers(0, len(judged.relevance) - 1))
     after = totals(judged.with_judgment(pair, grade / 3))
     np.testing.assert_allclose(after[:, pair], totals(judged)[:, pair], atol=1e-12)

@@ -65,7 +65,9 @@ def test_the_corrected_threshold_holds_before_any_judgment(campaign):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)
         card = load_card("mirex-out-fine")
-        relevance = card.model.predict(replace(campaign, judgments=None), depth=5, scale=campaign.judgments.scale())
+        relevance = card.model.predict(
+            replace(campaign, judgments=None).problem(depth=5, scale=campaign.judgments.scale())
+        )
     scores = evaluate(campaign.runs.top(5), relevance, "CG@5")
     mean = float(np.sqrt((scores.standard_deviation**2).mean()))
     assert mean == pytest.approx(0.0107, abs=5e-5)

@@ -161,7 +161,7 @@ def test_shares_of_mirex_2011_with_a_tenth_judged(data):
             truth = gstudy(Observed.matrix(held.truth(metric))).share
             rng = np.random.default_rng(0)
             part = held.after(rng.permutation(held.known)[: -(-len(held.codes) // 10)])
-            relevance = model.predict(part, depth=5, scale=held.scale, rng=np.random.default_rng(0))
+            relevance = model.predict(part.problem(depth=5, scale=held.scale), rng=np.random.default_rng(0))
             scores = evaluate(part.runs.top(5), relevance, metric, method="draws", per_query=True)
             study, means = gstudy(scores), gstudy(Observed.matrix(scores.joint.query_mean))
             for name, share in truth.items():

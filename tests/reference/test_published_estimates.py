@@ -102,7 +102,7 @@ def unjudged(held):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # some clips have no artist
         model = FallbackModel(load_card("mirex-out-fine").models)
-        return model.predict(replace(held.collection, judgments=None), depth=5, scale=held.scale)
+        return model.predict(replace(held.collection, judgments=None).problem(depth=5, scale=held.scale))
 
 
 @pytest.mark.slow
@@ -195,7 +195,7 @@ def test_table_8_6_after_as_many_judgments(held, oracles, measure):
     judged = SimulatedAssessor.of(held).judge(held, path.order[: point.judged])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)
-        relevance = model.predict(replace(held.collection, judgments=judged), depth=5, scale=held.scale)
+        relevance = model.predict(replace(held.collection, judgments=judged).problem(depth=5, scale=held.scale))
     scores = evaluate(held.collection.runs, relevance, metric, method=method)
     # The printed threshold for an error of .05, .011, is that of the ratios; a sum has less before anything is judged.
     assert np.sqrt(np.diag(scores.covariance).mean()) == pytest.approx(stated, abs=3e-4)

@@ -52,7 +52,7 @@ def draw_truth(rng: np.random.Generator, *, queries: int = 20, systems: int = 5,
         rng, systems=systems, queries=queries, depth=DEPTH, docs=docs, prior=model.prior, scale=SCALE
     )
     collection = replace(runs, judgments=None)
-    design = model.unlabelled(collection, depth=DEPTH, scale=SCALE)
+    design = model.unlabelled(collection.problem(depth=DEPTH, scale=SCALE))
     sds = {e.name: float(np.exp(rng.normal(e.log_sd.mean, e.log_sd.sd))) for e in design.effects}
     prior, layout = relevance_before(Stacks(design), None, sds), Layout.of(design)
     g = prior.mean + np.linalg.solve(np.linalg.cholesky(prior.precision).T, rng.normal(size=layout.size))
@@ -127,7 +127,7 @@ def cover(seed: int, what: str, *, n: int = 200) -> Covered:
         magnitudes = draw_numbers(rng, truth, {**steep, RANDOM: 0.0}, noise, many)
     collection = replace(truth.collection, answers=answers, magnitudes=magnitudes)
     model = hierarchical()
-    posterior = model.infer(collection, depth=DEPTH, scale=SCALE)
+    posterior = model.infer(collection.problem(depth=DEPTH, scale=SCALE))
     drawn = posterior.draw(400, np.random.default_rng(seed)).whole()[0]
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     metric, runs = parse(f"DCG@{DEPTH}"), collection.runs.top(DEPTH)

@@ -86,7 +86,7 @@ def use(known: list[bytes], campaign: Collection) -> Attempt:
         shown = [card.summary(), repr(card), card._repr_html_(), json.dumps(card.to_dict(), allow_nan=False)]
         for given in (campaign, replace(campaign, judgments=None)):
             choice = choose_model(card, given)
-            relevance = choice.model.predict(given, depth=5, scale=choice.scale, rng=np.random.default_rng(0))
+            relevance = choice.model.predict(given.problem(depth=5, scale=choice.scale), rng=np.random.default_rng(0))
             p = relevance.probability
             if not (np.isfinite(p).all() and np.allclose(p.sum(axis=-1), 1)):
                 raise AssertionError("probabilities that are none")

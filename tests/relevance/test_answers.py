@@ -138,7 +138,7 @@ def test_the_prior_after_answers_is_dense_normal_algebra() -> None:
     rng = np.random.default_rng(3)
     truth = draw_truth(rng, queries=3, systems=3, docs=6)
     model = hierarchical()
-    design = model.unlabelled(truth.collection, depth=DEPTH, scale=SCALE)
+    design = model.unlabelled(truth.collection.problem(depth=DEPTH, scale=SCALE))
     answers = draw_choices(rng, truth, {"x": 0.5}, 12)
     observations = observe(design.pool, answers.take(answers.query != design.pool.queries[1]), None)
     campaign = AnsweredCampaign.of(design, np.full(len(design.pool), -1, dtype=np.int16), observations)
@@ -232,7 +232,7 @@ def campaign() -> tuple[PairAnswers, Judgments, object]:
 
 def test_the_loop_refits_warm_to_what_a_cold_fit_gives(campaign: tuple) -> None:
     answers, judgments, truth = campaign
-    online = follow(hierarchical(), truth.collection, depth=DEPTH, scale=SCALE)
+    online = follow(hierarchical(), truth.collection.problem(depth=DEPTH, scale=SCALE))
     some = judgments.take(np.arange(10))
     first = online.after(some, np.random.default_rng(0), answers=answers.take(slice(0, 100)))
     warm = online.after(some, np.random.default_rng(0), answers=answers, last=first)
@@ -250,7 +250,7 @@ def test_the_loop_refits_warm_to_what_a_cold_fit_gives(campaign: tuple) -> None:
 def test_sides_change_with_the_answers(campaign: tuple) -> None:
     answers, _, truth = campaign
     swapped = replace(answers, left=answers.right, right=answers.left, choice=-answers.choice)
-    online = follow(hierarchical(), truth.collection, depth=DEPTH, scale=SCALE)
+    online = follow(hierarchical(), truth.collection.problem(depth=DEPTH, scale=SCALE))
     one, other = (online.after(None, np.random.default_rng(0), answers=given) for given in (answers, swapped))
     means = [found.relevance.moments(SCALE.values)[0] for found in (one, other)]
     np.testing.assert_allclose(*means, atol=1e-6)
@@ -261,7 +261,9 @@ def test_sides_change_with_the_answers(campaign: tuple) -> None:
 def test_answers_are_not_sampled(campaign: tuple) -> None:
     answers, _, truth = campaign
     with pytest.raises(ModelError, match=r"Answers about documents are fitted by inference='laplace' only"):
-        hierarchical().infer(replace(truth.collection, answers=answers), depth=DEPTH, scale=SCALE, inference="nuts")
+        hierarchical().infer(
+            replace(truth.collection, answers=answers).problem(depth=DEPTH, scale=SCALE), inference="nuts"
+        )
 
 
 def check(found: list[Covered], low: float, high: float) -> None:

@@ -17,7 +17,7 @@ UNJUDGED = Collection("unjudged", RUNS)
 
 def moments(model, scale: Scale, collection: Collection = UNJUDGED) -> tuple[float, float]:
     """Mean and variance of the grade of an unjudged pair."""
-    mean, variance = FallbackModel([model]).predict(collection, depth=3, scale=scale).moments(scale.values)
+    mean, variance = FallbackModel([model]).predict(collection.problem(depth=3, scale=scale)).moments(scale.values)
     assert np.ptp(mean) < 1e-12
     return float(mean[0]), float(variance[0])
 

@@ -75,7 +75,7 @@ def test_written_and_read_back(card, tmp_path):
 def test_a_fresh_process_predicts_the_same(card, campaign, tmp_path):
     write_campaign(campaign, tmp_path / "campaign")
     write_card(card, tmp_path / "mine")
-    here = card.model.probabilities(campaign, depth=8, scale=campaign.judgments.scale())[0]
+    here = card.model.probabilities(campaign.problem(depth=8, scale=campaign.judgments.scale()))[0]
     done = subprocess.run(
         [sys.executable, "-c", FRESH, tmp_path / "campaign", tmp_path / "mine", tmp_path / "there.npy"],
         capture_output=True,

@@ -49,7 +49,7 @@ def campaign(scale, judged=25):
 def linearised(scale, draws=400):
     """The delta method around one setting of the variances, the fit, and the distribution drawn from it."""
     some = campaign(scale)
-    design = ModelDesign.of(PRIOR, some, depth=DEPTH, scale=scale)
+    design = ModelDesign.of(PRIOR, some.problem(depth=DEPTH, scale=scale))
     fit = fit_laplace(design, some.judgments.on(design.pool).codes(scale), points=1)
     relevance = Hierarchical(PRIOR, draws=draws).distribution(some, fit, np.random.default_rng(5))
     return Linearised.of(fit, relevance, scale.gains), fit, relevance
@@ -116,10 +116,10 @@ def test_a_belief_says_how_pairs_depend_by_where_it_comes_from():
     scale = Scale.graded(2)
     some = campaign(scale)
     rng = np.random.default_rng(0)
-    by_laplace = follow(Hierarchical(PRIOR), some, depth=DEPTH, scale=scale).after(some.judgments, rng)
+    by_laplace = follow(Hierarchical(PRIOR), some.problem(depth=DEPTH, scale=scale)).after(some.judgments, rng)
     assert isinstance(by_laplace.dependence(scale.gains), Linearised)
     assert isinstance(Prediction(by_laplace.relevance).dependence(scale.gains), Drawn)
-    alone = follow(FallbackModel([Uniform()]), some, depth=DEPTH, scale=scale).after(None, rng)
+    alone = follow(FallbackModel([Uniform()]), some.problem(depth=DEPTH, scale=scale)).after(None, rng)
     assert isinstance(alone.dependence(scale.gains), Unrelated)
     assert not alone.relevance.certain.any()
 
@@ -128,10 +128,12 @@ def test_following_is_predicting_and_a_start_changes_little():
     scale = Scale.graded(2)
     full = synthetic_campaign(np.random.default_rng(3), systems=6, queries=5, depth=DEPTH, docs=15, scale=scale)
     model = Hierarchical(PRIOR, draws=2000)
-    online = follow(model, replace(full, judgments=None), depth=DEPTH, scale=scale)
+    online = follow(model, replace(full, judgments=None).problem(depth=DEPTH, scale=scale))
     first, more = (full.judgments.take(np.arange(n)) for n in (20, 30))
     before = online.after(first, np.random.default_rng(1))
-    asked = model.predict(replace(full, judgments=first), depth=DEPTH, scale=scale, rng=np.random.default_rng(1))
+    asked = model.predict(
+        replace(full, judgments=first).problem(depth=DEPTH, scale=scale), rng=np.random.default_rng(1)
+    )
     np.testing.assert_allclose(before.relevance.probability, asked.probability)
     cold, warm = (online.after(more, np.random.default_rng(2), last=last) for last in (None, before))
     assert warm.relevance.certain.sum() == 30
@@ -143,7 +145,7 @@ def test_following_is_predicting_and_a_start_changes_little():
 def test_what_is_merely_known_teaches_nothing():
     scale = Scale.graded(2)
     some = campaign(scale, judged=10)
-    online = follow(Hierarchical(PRIOR, draws=50), some, depth=DEPTH, scale=scale)
+    online = follow(Hierarchical(PRIOR, draws=50), some.problem(depth=DEPTH, scale=scale))
     before = online.after(some.judgments, np.random.default_rng(0))
     pool = before.relevance.pool
     new = np.flatnonzero(~before.relevance.certain)[:4]
@@ -158,8 +160,8 @@ def test_a_model_that_looks_at_judgments_is_designed_anew():
     prior = replace(PRIOR, terms=("log(fSYS)", "aSYS"))
     scale = Scale.graded(2)
     some = campaign(scale)
-    assert follow(Hierarchical(prior), some, depth=DEPTH, scale=scale).design is None
-    assert follow(Hierarchical(PRIOR), some, depth=DEPTH, scale=scale).design is not None
+    assert follow(Hierarchical(prior), some.problem(depth=DEPTH, scale=scale)).design is None
+    assert follow(Hierarchical(PRIOR), some.problem(depth=DEPTH, scale=scale)).design is not None
 
 
 @pytest.mark.parametrize("scale", [Scale.binary(), Scale.graded(3)], ids=str)

@@ -36,7 +36,7 @@ def campaign():
 
 
 def design_of(collection, prior=PRIOR):
-    return ModelDesign.of(prior, collection, depth=5, scale=GRADED)
+    return ModelDesign.of(prior, collection.problem(depth=5, scale=GRADED))
 
 
 def test_effects_of_systems_and_teams_sum_to_zero(campaign):
@@ -66,8 +66,8 @@ def test_systems_with_the_same_lists_have_the_same_effect(campaign):
 
 
 def test_systems_differ_along_authority_no_more_than_in_other_directions(campaign):
-    view = CampaignView.of(campaign, depth=5, scale=GRADED)
-    authority = np.log(compute_features(campaign, ["wSYS"], depth=5)["wSYS"])
+    view = CampaignView.of(campaign.problem(depth=5, scale=GRADED))
+    authority = np.log(compute_features(campaign.problem(depth=5), ["wSYS"])["wSYS"])
     mean = authority[view.runs.pairs].mean(axis=(1, 2))
     along = (mean - mean.mean()) / np.linalg.norm(mean - mean.mean())
     covariance = view.overlap @ view.overlap.T
@@ -126,7 +126,7 @@ def test_selectivity_is_an_effect_where_lists_have_unequal_lengths(campaign):
     column = next(e for e in design.effects if e.name == "selectivity").columns
     selectivity = np.zeros(6)
     selectivity[:2] = -np.log([2 / 5, 4 / 5])
-    view = CampaignView.of(shortened(campaign, {first: 2, second: 4}), depth=5, scale=GRADED)
+    view = CampaignView.of(shortened(campaign, {first: 2, second: 4}).problem(depth=5, scale=GRADED))
     np.testing.assert_allclose(view.selectivity, selectivity)
     for pair in (0, len(design.pool) // 2, len(design.pool) - 1):
         has = np.array([(view.runs.pairs[s] == pair).any() for s in range(6)])
@@ -138,7 +138,7 @@ def test_part_of_a_campaign_has_the_selectivity_of_the_whole(campaign):
     cut = shortened(campaign, dict.fromkeys(campaign.runs.systems[:2], 2))
     whole = design_of(cut)
     some = ModelDesign.of(
-        PRIOR, replace(cut, runs=cut.runs.at(np.arange(3))), depth=5, scale=GRADED, standards=whole.standards
+        PRIOR, replace(cut, runs=cut.runs.at(np.arange(3))).problem(depth=5, scale=GRADED), standards=whole.standards
     )
     rows = [
         next(e for e in d.effects if e.name == "selectivity").columns.rows(np.arange(len(some.pool)))
@@ -153,8 +153,8 @@ def test_part_of_a_campaign_has_the_selectivity_of_the_whole(campaign):
 def test_both_inferences_find_the_same_selectivity(campaign):
     cut = shortened(campaign, dict.fromkeys(campaign.runs.systems[:2], 2))
     model = Hierarchical(PRIOR)
-    laplace = model.infer(cut, depth=5, scale=GRADED)
-    sampled = model.infer(cut, depth=5, scale=GRADED, inference="nuts", draws=500, tune=500)
+    laplace = model.infer(cut.problem(depth=5, scale=GRADED))
+    sampled = model.infer(cut.problem(depth=5, scale=GRADED), inference="nuts", draws=500, tune=500)
     drawn = sampled.draw(1000, np.random.default_rng(0)).campaign()["selectivity"][0]
     where = laplace.problem.layout["selectivity"]
     expected = laplace.weights @ [mode.campaign[where][0] for mode in laplace.modes]
@@ -167,7 +167,7 @@ def test_nearly_equal_lists_change_nothing(campaign):
     nearly = replace(campaign, runs=Runs.rows(*lists))
     bare = replace(PRIOR, log_sds={k: n for k, n in PRIOR.log_sds.items() if k != "selectivity"})
     with_effect, without = (
-        Hierarchical(prior).predict(nearly, depth=5, scale=GRADED).probability for prior in (PRIOR, bare)
+        Hierarchical(prior).predict(nearly.problem(depth=5, scale=GRADED)).probability for prior in (PRIOR, bare)
     )
     np.testing.assert_array_equal(with_effect, without)
 
@@ -191,7 +191,7 @@ def test_judgments_tell_whether_short_lists_are_better():
     for sign in (1, -1):  # relevance follows from being returned by a system with short lists, or the opposite
         relevant = np.where(by_short == (sign > 0), 2, 0)
         judged = Judgments.coded(cut.runs.pool, np.arange(len(relevant)), relevant.astype(float))
-        posterior = Hierarchical(PRIOR).infer(replace(cut, judgments=judged), depth=6, scale=GRADED)
+        posterior = Hierarchical(PRIOR).infer(replace(cut, judgments=judged).problem(depth=6, scale=GRADED))
         found[sign] = posterior.best.campaign[posterior.problem.layout["selectivity"]][0]
     assert found[1] > 0.3
     assert found[-1] < -0.3
@@ -215,7 +215,7 @@ def test_a_new_effect_is_a_class_and_a_line_in_the_list(campaign, monkeypatch):
     before = effects.model_effects
     monkeypatch.setattr(effects, "model_effects", lambda groups=(): (*before(groups), BestRank()))
     prior = replace(PRIOR, log_sds={**PRIOR.log_sds, "best_rank": Normal(0.0, 0.5)})
-    posterior = Hierarchical(prior).infer(campaign, depth=5, scale=GRADED)
+    posterior = Hierarchical(prior).infer(campaign.problem(depth=5, scale=GRADED))
     assert posterior.design.names[-1] == "best_rank"
     assert posterior.log_sds["best_rank"].sd < 0.5
     eta, _ = posterior.draw(50, np.random.default_rng(0)).whole()

@@ -36,7 +36,7 @@ def holes(small) -> Collection:
 
 def test_the_most_informed_that_can_speaks(holes):
     with pytest.warns(ProbevalWarning, match="missing is not zero"):
-        found, levels, chosen = CHAIN.probabilities(holes, depth=8, scale=BROAD)
+        found, levels, chosen = CHAIN.probabilities(holes.problem(depth=8, scale=BROAD))
     pool = holes.runs.pool
     grouped = holes.metadata.codes("source", pool.docs)[pool.doc] >= 0
     np.testing.assert_array_equal(chosen, np.where(pool.query == 0, 0, np.where(grouped, 1, 2)))
@@ -45,12 +45,12 @@ def test_the_most_informed_that_can_speaks(holes):
     for i, model in enumerate((JUD, GROUP, OUT)):
         rows = chosen == i
         with pytest.warns(ProbevalWarning) if i == 1 else np.errstate():
-            np.testing.assert_array_equal(found[rows], model.probabilities(holes, depth=8, scale=BROAD)[rows])
+            np.testing.assert_array_equal(found[rows], model.probabilities(holes.problem(depth=8, scale=BROAD))[rows])
 
 
 def test_without_anything_the_last_speaks(small):
     bare = Collection("bare", small.runs)
-    found, _, chosen = FallbackModel([JUD, GROUP, Uniform()]).probabilities(bare, depth=8, scale=BROAD)
+    found, _, chosen = FallbackModel([JUD, GROUP, Uniform()]).probabilities(bare.problem(depth=8, scale=BROAD))
     assert set(chosen) == {2}
     np.testing.assert_allclose(found, 1 / 3)
 
@@ -59,20 +59,20 @@ def test_a_chain_that_falls_silent_says_so(small):
     bare = Collection("bare", small.runs)
     n = len(small.runs.top(8).pool)
     with pytest.raises(ModelError, match=rf"No model applies to {n} pairs\. End the list of models with Uniform"):
-        FallbackModel([JUD, GROUP]).probabilities(bare, depth=8, scale=BROAD)
+        FallbackModel([JUD, GROUP]).probabilities(bare.problem(depth=8, scale=BROAD))
     with pytest.raises(ModelError, match=r"No model applies to \d+ pairs\. End the list of models with Uniform"):
-        FallbackModel([]).predict(bare, depth=8, scale=BROAD)
+        FallbackModel([]).predict(bare.problem(depth=8, scale=BROAD))
 
 
 def test_the_scale_must_come_from_somewhere(small):
     with pytest.raises(ScaleError, match="scale of the grades must be named"):
-        CHAIN.predict(Collection("bare", small.runs), depth=8)
-    assert CHAIN.predict(small, depth=8).scale == BROAD
+        CHAIN.predict(Collection("bare", small.runs).problem(depth=8))
+    assert CHAIN.predict(small.problem(depth=8)).scale == BROAD
 
 
 def test_judged_pairs_are_certain_and_the_others_are_as_said(holes):
     with pytest.warns(ProbevalWarning):
-        known = CHAIN.predict(holes, depth=8, scale=BROAD)
+        known = CHAIN.predict(holes.problem(depth=8, scale=BROAD))
     grade = holes.judgments.on(holes.runs.pool).grades()
     np.testing.assert_array_equal(known.certain, ~np.isnan(grade))
     mean, variance = known.moments(BROAD.values)
@@ -88,17 +88,17 @@ def test_bins_and_the_uniform_side_by_side():
     first = campaign.judgments.take(campaign.judgments.pool.query[campaign.judgments.pair] == 0)
     some = replace(campaign, judgments=first.take(np.arange(len(first)) > 0))
     chain = FallbackModel([ordinal("aDOC", tuple(np.linspace(3, -3, 9))), Uniform()])
-    found, levels, chosen = chain.probabilities(some, depth=5, scale=scale)
+    found, levels, chosen = chain.probabilities(some.problem(depth=5, scale=scale))
     assert levels.tolist() == list(range(101))
     np.testing.assert_allclose(found.sum(axis=1), 1)
     np.testing.assert_allclose(found[chosen == 1], 1 / 101)
     binned = found[chosen == 0]
     assert np.flatnonzero(binned.any(axis=0)).tolist() == list(range(5, 100, 10))
-    mean, variance = chain.predict(some, depth=5, scale=scale).moments(scale.values)
+    mean, variance = chain.predict(some.problem(depth=5, scale=scale)).moments(scale.values)
     np.testing.assert_allclose(mean[chosen == 1], 50)
     np.testing.assert_allclose(variance[chosen == 1], 850)
     # Where only the ordinal model speaks, only its levels are there.
-    alone = chain.probabilities(replace(campaign, judgments=campaign.judgments), depth=5, scale=scale)
+    alone = chain.probabilities(replace(campaign, judgments=campaign.judgments).problem(depth=5, scale=scale))
     assert alone[1].tolist() == list(range(5, 100, 10))
 
 
@@ -108,7 +108,8 @@ def test_a_judgment_speaks_for_the_others_of_its_query(holes):
     more = Judgments.coded(pool, np.append(holes.judgments.on(pool).pair, pair), np.append(holes.judgments.grade, 2))
     with pytest.warns(ProbevalWarning):
         before, after = (
-            CHAIN.probabilities(replace(holes, judgments=j), depth=8, scale=BROAD) for j in (holes.judgments, more)
+            CHAIN.probabilities(replace(holes, judgments=j).problem(depth=8, scale=BROAD))
+            for j in (holes.judgments, more)
         )
     moved = before[2] != after[2]
     assert set(np.flatnonzero(moved)) == set(np.flatnonzero(pool.query == 2)) - {pair}

@@ -12,7 +12,7 @@ from probeval.errors import ModelError
 from probeval.relevance import Hierarchical, HierarchicalPrior, synthetic_campaign
 from probeval.relevance.effects.cutpoints import cutpoints, level_probabilities
 from probeval.relevance.inference import newton
-from probeval.relevance.inference.blocks import Problem
+from probeval.relevance.inference.blocks import JudgedPairs
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import fit_laplace, influence
 from probeval.relevance.inference.newton import find_mode
@@ -51,8 +51,8 @@ def few(collection, n, seed=0):
 
 def problem_of(n=30, *, scale=GRADED, prior=PRIOR):
     collection = few(campaign(), n)
-    design = ModelDesign.of(prior, collection, depth=5, scale=scale)
-    return Problem(design, collection.judgments.on(design.pool).codes(scale))
+    design = ModelDesign.of(prior, collection.problem(depth=5, scale=scale))
+    return JudgedPairs(design, collection.judgments.on(design.pool).codes(scale))
 
 
 class Explicit:
@@ -116,8 +116,8 @@ class Explicit:
 @pytest.fixture(scope="module")
 def solved():
     collection = few(campaign(systems=3, queries=3, depth=3), 10)
-    design = ModelDesign.of(PRIOR, collection, depth=3, scale=GRADED)
-    problem = Problem(design, collection.judgments.on(design.pool).codes(GRADED))
+    design = ModelDesign.of(PRIOR, collection.problem(depth=3, scale=GRADED))
+    problem = JudgedPairs(design, collection.judgments.on(design.pool).codes(GRADED))
     log_sd = prior_means(problem)
     explicit = Explicit(problem, log_sd)
     best = minimize(explicit.value, explicit.mean, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000}).x
@@ -175,7 +175,7 @@ def test_draws_have_the_explicit_posteriors_moments(solved):
 
 def test_blocks_of_any_size_give_the_same_draws():
     collection = few(campaign(), 30)
-    posterior = Hierarchical(PRIOR).infer(collection, depth=5, scale=GRADED)
+    posterior = Hierarchical(PRIOR).infer(collection.problem(depth=5, scale=GRADED))
     eta, cuts = posterior.draw(50, np.random.default_rng(1)).whole()
     drawn = posterior.draw(50, np.random.default_rng(1))
     parts = [drawn.block(block) for block in posterior.design.pool.blocks(20)]
@@ -186,9 +186,9 @@ def test_blocks_of_any_size_give_the_same_draws():
 
 def test_the_campaigns_block_does_not_grow_with_queries():
     small, large = (
-        Problem(design, full.judgments.on(design.pool).codes(GRADED))
+        JudgedPairs(design, full.judgments.on(design.pool).codes(GRADED))
         for full in (campaign(queries=5), campaign(queries=50))
-        for design in [ModelDesign.of(PRIOR, full, depth=5, scale=GRADED)]
+        for design in [ModelDesign.of(PRIOR, full.problem(depth=5, scale=GRADED))]
     )
     assert small.layout == large.layout
     assert list(small.layout.blocks) == ["first_cut", "gaps", "coefficients", "team", "system"]
@@ -215,7 +215,7 @@ def test_the_centre_undoes_the_shrinkage_of_the_plain_mode(solved):
 def test_a_query_whose_grades_lie_apart_is_found_out():
     """One query has only ends of the scale, another only its middle: their cutpoints move together and apart."""
     collection = campaign(systems=8, queries=6, depth=8)
-    design = ModelDesign.of(PRIOR, collection, depth=8, scale=GRADED)
+    design = ModelDesign.of(PRIOR, collection.problem(depth=8, scale=GRADED))
     codes = np.array(collection.judgments.on(design.pool).codes(GRADED))
     first, second = design.pool.query == 0, design.pool.query == 1
     codes[first], codes[second] = np.where(np.arange(first.sum()) % 2, 0, 2), 1
@@ -226,7 +226,7 @@ def test_a_query_whose_grades_lie_apart_is_found_out():
 
 
 def test_two_levels_have_no_cutpoint_scale():
-    graded, binary = (ModelDesign.of(PRIOR, campaign(), depth=5, scale=s) for s in (GRADED, Scale.binary()))
+    graded, binary = (ModelDesign.of(PRIOR, campaign().problem(depth=5, scale=s)) for s in (GRADED, Scale.binary()))
     assert graded.names == (*binary.names, "cutpoint_scale")
     known = {name: n for name, n in PRIOR.log_sds.items() if name != "cutpoint_scale"}
     estimates = [CampaignEstimate("past", 2, PRIOR.coefficients, PRIOR.first_cut, (), known)]
@@ -237,13 +237,13 @@ def test_two_levels_have_no_cutpoint_scale():
 def test_the_log_evidence_of_one_judgment_is_its_log_probability():
     collection = campaign(3)
     model = Hierarchical(PRIOR, draws=4000)
-    before = model.predict(replace(collection, judgments=None), depth=5, scale=GRADED)
+    before = model.predict(replace(collection, judgments=None).problem(depth=5, scale=GRADED))
     for pair in (0, 7, 19):
         one = replace(collection, judgments=collection.judgments.on(before.pool).take(np.array([pair])))
         level = int(one.judgments.grades()[pair])
-        posterior = model.infer(one, depth=5, scale=GRADED)
+        posterior = model.infer(one.problem(depth=5, scale=GRADED))
         assert posterior.log_evidence == pytest.approx(np.log(before.probability[:, pair, level].mean()), abs=0.05)
-    nothing = model.infer(replace(collection, judgments=None), depth=5, scale=GRADED)
+    nothing = model.infer(replace(collection, judgments=None).problem(depth=5, scale=GRADED))
     assert nothing.log_evidence == pytest.approx(0.0, abs=1e-6)
 
 
@@ -276,7 +276,7 @@ def test_the_slope_of_the_evidence_points_where_it_grows():
 def test_a_warm_start_ends_where_a_cold_one_does():
     collection = few(campaign(), 40)
     model = Hierarchical(PRIOR)
-    design = model.design(collection, depth=5, scale=GRADED)
+    design = model.design(collection.problem(depth=5, scale=GRADED))
     cold = model.refit(collection, design)
     warm = model.refit(collection, design, last=cold)
     np.testing.assert_allclose(warm.best.log_evidence, cold.best.log_evidence, atol=0.1)
@@ -285,7 +285,7 @@ def test_a_warm_start_ends_where_a_cold_one_does():
 
 def test_pairs_of_a_query_and_of_a_system_hang_together_before_any_judgment():
     collection = replace(campaign(), judgments=None)
-    relevance = Hierarchical(PRIOR, draws=2000).predict(collection, depth=5, scale=GRADED)
+    relevance = Hierarchical(PRIOR, draws=2000).predict(collection.problem(depth=5, scale=GRADED))
     mean = relevance.moments(GRADED.gains)[0]
     query = relevance.pool.query
     same = np.corrcoef(mean.T)[query[:, None] == query].mean()
@@ -298,9 +298,9 @@ def test_judging_narrows_scores_and_moves_them_to_the_truth():
     spread, error = np.zeros(3), np.zeros(3)
     for seed in range(4):
         collection = campaign(seed, queries=15)
-        truth = evaluate(collection.runs.top(5), Hierarchical(PRIOR).predict(collection, depth=5), "DCG@5").mean
+        truth = evaluate(collection.runs.top(5), Hierarchical(PRIOR).predict(collection.problem(depth=5)), "DCG@5").mean
         for i, n in enumerate((0, 40, 160)):
-            relevance = Hierarchical(PRIOR).predict(few(collection, n), depth=5, scale=GRADED)
+            relevance = Hierarchical(PRIOR).predict(few(collection, n).problem(depth=5, scale=GRADED))
             scores = evaluate(collection.runs.top(5), relevance, "DCG@5")
             spread[i] += scores.standard_deviation.mean()
             error[i] += np.abs(scores.mean - truth).mean()
@@ -340,7 +340,7 @@ EDGES = {
 @pytest.mark.parametrize("edge", EDGES)
 def test_edges_are_defined(edge):
     collection = EDGES[edge]()
-    relevance = Hierarchical(PRIOR, draws=50).predict(collection, depth=5, scale=GRADED)
+    relevance = Hierarchical(PRIOR, draws=50).predict(collection.problem(depth=5, scale=GRADED))
     np.testing.assert_allclose(relevance.probability.sum(axis=-1), 1)
     ranking = evaluate(collection.runs.top(5), relevance, "nDCG@5", n=50).ranking()
     assert np.isfinite(ranking.scores.mean).all()
@@ -350,7 +350,7 @@ def test_edges_are_defined(edge):
 
 def test_identical_systems_tie_for_certain():
     collection = replace(campaign(), runs=twins(), judgments=None)
-    relevance = Hierarchical(PRIOR, draws=100).predict(collection, depth=5, scale=GRADED)
+    relevance = Hierarchical(PRIOR, draws=100).predict(collection.problem(depth=5, scale=GRADED))
     comparison = evaluate(collection.runs.top(5), relevance, "DCG@5").compare("system-01", "twin")
     assert comparison.p_equal == 1
 
@@ -358,7 +358,7 @@ def test_identical_systems_tie_for_certain():
 def test_the_same_seed_gives_the_same_bytes():
     collection = few(campaign(), 20)
     once, again = (
-        Hierarchical(PRIOR, draws=20).predict(collection, depth=5, scale=GRADED, rng=np.random.default_rng(5))
+        Hierarchical(PRIOR, draws=20).predict(collection.problem(depth=5, scale=GRADED), rng=np.random.default_rng(5))
         for _ in "ab"
     )
     assert once.probability.tobytes() == again.probability.tobytes()
@@ -407,8 +407,8 @@ def test_intervals_of_scores_cover_campaigns_drawn_from_the_model():
     for seed in range(40):
         collection = campaign(seed, systems=8, queries=15)
         runs = collection.runs.top(5)
-        truth = evaluate(runs, model.predict(collection, depth=5), "DCG@5").mean
-        relevance = model.predict(few(collection, 60, seed), depth=5, scale=GRADED)
+        truth = evaluate(runs, model.predict(collection.problem(depth=5)), "DCG@5").mean
+        relevance = model.predict(few(collection, 60, seed).problem(depth=5, scale=GRADED))
         scores = evaluate(runs, relevance, "DCG@5")
         held += [
             low <= t <= high
@@ -425,7 +425,7 @@ def test_a_grade_that_is_never_seen_settles():
     grades = np.where(known.grade > 0, 2.0, 0.0)
     extreme = replace(collection, judgments=replace(known, grade=grades))
     loose = replace(PRIOR, gap=Normal(1.2, 2.0))
-    fit = Hierarchical(loose).infer(extreme, depth=5, scale=GRADED)
+    fit = Hierarchical(loose).infer(extreme.problem(depth=5, scale=GRADED))
     assert fit.best.campaign[1] == pytest.approx(newton.LEAST_GAP, rel=0.01)
     middle = Hierarchical(loose).distribution(replace(extreme, judgments=None), fit, np.random.default_rng(0))
     assert middle.probability[..., 1].mean() < 0.02
@@ -436,4 +436,4 @@ def test_what_the_model_cannot_do_without_is_said():
     with pytest.raises(ModelError, match="needs an effect of queries"):
         problem_of(prior=alone)
     with pytest.raises(ModelError, match="chains: for a sampler"):
-        Hierarchical(PRIOR).infer(campaign(), depth=5, scale=GRADED, chains=4)
+        Hierarchical(PRIOR).infer(campaign().problem(depth=5, scale=GRADED), chains=4)

@@ -10,7 +10,7 @@ import pytest
 from probeval.arrays import Floats
 from probeval.data import Collection, Scale
 from probeval.relevance import HierarchicalPrior, SyntheticObserver, synthetic_campaign
-from probeval.relevance.inference.blocks import Layout, Problem
+from probeval.relevance.inference.blocks import Layout, JudgedPairs
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.newton import Mode, find_mode
 from probeval.relevance.inference.sampling import LaplaceDraws
@@ -57,7 +57,7 @@ def campaign() -> Collection:
 
 @pytest.fixture(scope="module")
 def design(campaign) -> ModelDesign:
-    return Hierarchical(prior_of(campaign)).design(campaign, depth=5, scale=GRADED)
+    return Hierarchical(prior_of(campaign)).design(campaign.problem(depth=5, scale=GRADED))
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +258,7 @@ def test_the_gradient_of_labels_is_that_of_finite_differences(design, worth, lev
         np.testing.assert_allclose(found[i], expected, atol=1e-6 * max(1.0, np.abs(expected).max()))
 
 
-def dense_posterior(problem: Problem, mode: Mode) -> tuple[Floats, Floats]:
+def dense_posterior(problem: JudgedPairs, mode: Mode) -> tuple[Floats, Floats]:
     """Mean and covariance of (logits of all pairs, first cutpoint, cutpoint scales) around a centre, in one matrix.
 
     The unknowns are all coefficients of all queries, all pairs' x', and the campaign's parameters. Judgments have the
@@ -320,7 +320,7 @@ def test_draws_given_labels_and_judgments_have_the_moments_of_a_dense_normal(cam
     judged = np.full(len(design.pool), -1, dtype=np.int16)
     keep = np.concatenate([np.flatnonzero(design.pool.query == q)[[0, 1, 4]] for q in range(3)])  # none of the last
     judged[keep] = codes[keep]
-    problem = Problem(design, judged, design.measured[0])
+    problem = JudgedPairs(design, judged, design.measured[0])
     mode = find_mode(problem, np.array([e.log_sd.mean for e in design.effects]))
     n = 40_000
     drawn = LaplaceDraws.of([problem], [mode], np.ones(1), n, np.random.default_rng(0))

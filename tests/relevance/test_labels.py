@@ -24,11 +24,11 @@ def labelled(*columns, judgments=None, names=None):
 
 def expected(model, collection, scale=SCALE):
     """The expected grade of every pair, NaN without a label."""
-    return model.probabilities(collection, depth=6, scale=scale) @ scale.values[model.levels(scale)]
+    return model.probabilities(collection.problem(depth=6, scale=scale)) @ scale.values[model.levels(scale)]
 
 
 def test_labels_on_the_scale_are_grades():
-    chance = LabelsAsGrades().probabilities(labelled([0, 1, 2, 3, 1, 0]), depth=6, scale=SCALE)
+    chance = LabelsAsGrades().probabilities(labelled([0, 1, 2, 3, 1, 0]).problem(depth=6, scale=SCALE))
     np.testing.assert_array_equal(chance, np.eye(4)[[0, 1, 2, 3, 1, 0]])
 
 
@@ -37,7 +37,7 @@ def test_labels_of_another_range_are_rescaled():
     np.testing.assert_allclose(found, [0, 0.6, 1.2, 1.8, 2.4, 3])
     np.testing.assert_allclose(expected(LabelsAsGrades(), labelled([-1, 1, 1, -1, 0, 0])), [0, 3, 3, 0, 1.5, 1.5])
     # A label between two grades is shared between these two alone.
-    chance = LabelsAsGrades().probabilities(labelled([0, 1, 2, 3, 4, 5]), depth=6, scale=SCALE)
+    chance = LabelsAsGrades().probabilities(labelled([0, 1, 2, 3, 4, 5]).problem(depth=6, scale=SCALE))
     np.testing.assert_allclose(chance[2], [0, 0.8, 0.2, 0], atol=1e-12)
 
 
@@ -75,7 +75,7 @@ def test_calibration_is_the_table_of_judged_pairs():
     label[:2] = 0, 3
     for judged in range(7):
         judgments = Judgments.rows(["q"] * judged, DOCS[:judged], grade[:judged]) if judged else None
-        found = CalibratedLabels().probabilities(labelled(label, judgments=judgments), depth=6, scale=SCALE)
+        found = CalibratedLabels().probabilities(labelled(label, judgments=judgments).problem(depth=6, scale=SCALE))
         for pair in range(6):
             alike = [g for lab, g in zip(label[:judged], grade[:judged], strict=True) if lab == label[pair]]
             count = [alike.count(g) + (g == label[pair]) for g in range(4)]  # one agreeing judgment is added
@@ -85,7 +85,7 @@ def test_calibration_is_the_table_of_judged_pairs():
 def test_with_nothing_judged_calibrated_labels_are_the_labels():
     for columns in ([[0, 1, 2, 3, 1, 0]], [[0, 1, 2, 3, 4, 5]], [[0, 1, 2, 3, 1, 0], [0, 0, 1, 1, 0, 1]]):
         collection = labelled(*columns)
-        as_is, calibrated = (m.probabilities(collection, depth=6, scale=SCALE) for m in MODELS)
+        as_is, calibrated = (m.probabilities(collection.problem(depth=6, scale=SCALE)) for m in MODELS)
         np.testing.assert_allclose(calibrated, as_is, atol=1e-15)
 
 
@@ -97,7 +97,7 @@ def test_with_everything_judged_all_is_exact(small, name):
     pool = small.runs.pool
     noise = np.random.default_rng(1).integers(0, 3, len(pool)).astype(float)
     collection = replace(small, labels=LabelTable(pool, ("llm",), noise[:, None]))
-    relevance = choose_model(name, collection).model.predict(collection, depth=8)
+    relevance = choose_model(name, collection).model.predict(collection.problem(depth=8))
     mean, variance = relevance.moments(relevance.scale.gains)
     np.testing.assert_array_equal(mean, small.judgments.on(relevance.pool).grades())
     assert not variance.any()
@@ -107,7 +107,7 @@ def test_labels_equal_to_grades_are_exact_with_nothing_judged(small):
     pool, scale = small.runs.pool, small.scale()
     grades = small.judgments.on(pool).grades()
     collection = replace(small, judgments=None, labels=LabelTable(pool, ("llm",), grades[:, None]))
-    relevance = choose_model("labels", collection, scale=scale).model.predict(collection, depth=8, scale=scale)
+    relevance = choose_model("labels", collection, scale=scale).model.predict(collection.problem(depth=8, scale=scale))
     mean, variance = relevance.moments(scale.gains)
     np.testing.assert_array_equal(mean, small.judgments.on(relevance.pool).grades())
     assert not variance.any()
@@ -116,8 +116,8 @@ def test_labels_equal_to_grades_are_exact_with_nothing_judged(small):
 
 def test_pairs_without_a_label_have_past_shares():
     collection = labelled([0, 1, 2, 3, np.nan, 0])
-    relevance = choose_model("labels", collection, scale=SCALE).model.predict(collection, depth=6, scale=SCALE)
-    past = choose_model("empirical", collection, scale=SCALE).model.predict(collection, depth=6, scale=SCALE)
+    relevance = choose_model("labels", collection, scale=SCALE).model.predict(collection.problem(depth=6, scale=SCALE))
+    past = choose_model("empirical", collection, scale=SCALE).model.predict(collection.problem(depth=6, scale=SCALE))
     np.testing.assert_allclose(relevance.probability[4], past.probability[4])
     assert relevance.probability[4].min() > 0
 
@@ -180,6 +180,6 @@ def test_models_have_plain_data_and_findings():
     assert "independent" in str(CalibratedLabels().check()[0])
     none = Collection("", RUNS)  # without labels, the next model applies
     for model in MODELS:
-        relevance = FallbackModel([model, Uniform()]).predict(none, depth=6, scale=SCALE)
+        relevance = FallbackModel([model, Uniform()]).predict(none.problem(depth=6, scale=SCALE))
         np.testing.assert_allclose(relevance.probability, 0.25)
     assert isinstance(choose_model("labels", labelled([0] * 6), scale=SCALE).model.models[1], Empirical)

@@ -73,7 +73,7 @@ def prior(campaign) -> HierarchicalPrior:
 
 @pytest.fixture(scope="module")
 def design(campaign, prior) -> ModelDesign:
-    return ModelDesign.of(prior, campaign, depth=5, scale=Scale.graded(2))
+    return ModelDesign.of(prior, campaign.problem(depth=5, scale=Scale.graded(2)))
 
 
 @pytest.fixture(scope="module")
@@ -332,7 +332,7 @@ def test_nuts_agrees_with_weighted_draws_of_the_prior(campaign, prior, design, j
     if case == "one query":
         judged = np.where(design.pool.query == 0, judged, np.int16(-1))
     elif case == "none, binary":
-        design = ModelDesign.of(prior, campaign, depth=5, scale=Scale.binary())
+        design = ModelDesign.of(prior, campaign.problem(depth=5, scale=Scale.binary()))
         judged = np.full(len(design.pool), -1, dtype=np.int16)
     eta, cuts, log_sd = prior_draws(design, prior, n, np.random.default_rng(1))
     seen = np.flatnonzero(judged >= 0)
@@ -367,7 +367,7 @@ def deep_learning(data) -> tuple[Collection, ModelDesign, Codes]:
     collection = read_campaign(data / "trec-dl2019-passage").judged_systems(10)
     scale = collection.judgments.scale()
     prior = prior_of(collection, depth=10, scale=scale)
-    design = ModelDesign.of(prior, collection, depth=10, scale=scale)
+    design = ModelDesign.of(prior, collection.problem(depth=10, scale=scale))
     graded = np.flatnonzero(collection.judgments.on(design.pool).codes(scale) >= 0)
     keep = np.random.default_rng(0).permutation(graded)[: round(0.1 * len(design.pool))]
     return collection, design, some_judged(collection, design, keep)

@@ -51,7 +51,7 @@ def design_of(collection: Collection, *, depth: int, scale: Scale) -> ModelDesig
         gap=Normal(1.5, 0.4),
         log_sds=LOG_SDS,
     )
-    return Hierarchical(prior).design(collection, depth=depth, scale=scale)
+    return Hierarchical(prior).design(collection.problem(depth=depth, scale=scale))
 
 
 def some_judged(collection: Collection, design: ModelDesign, n: int) -> Codes:

@@ -66,7 +66,7 @@ def without(campaign, judged=None):
 
 
 def evaluated(collection):
-    predicted = MODEL.predict(collection, depth=DEPTH, scale=SCALE)
+    predicted = MODEL.predict(collection.problem(depth=DEPTH, scale=SCALE))
     return evaluate(collection.runs.top(DEPTH), predicted, "DCG@10")
 
 
@@ -97,7 +97,7 @@ def test_labels_bring_scores_nearer_to_the_truth(campaign):
 
 def test_labels_never_make_a_pair_certain_and_judgments_do(campaign):
     collection = with_labels(campaign, judged=40, bot=grades(campaign))
-    predicted = MODEL.predict(collection, depth=DEPTH, scale=SCALE)
+    predicted = MODEL.predict(collection.problem(depth=DEPTH, scale=SCALE))
     assert predicted.certain.sum() == 40
     _, variance = predicted.moments(SCALE.gains)
     assert (variance[~predicted.certain] > 0).all()
@@ -128,7 +128,7 @@ def test_labels_on_a_third_of_the_pairs():
     labels = noisy(campaign)
     labelled = np.random.default_rng(3).random(len(labels)) < 1 / 3
     some = with_labels(campaign, bot=np.where(labelled, labels, np.nan))
-    left = MODEL.design(some, depth=DEPTH, scale=SCALE).measured[0].variance
+    left = MODEL.design(some.problem(depth=DEPTH, scale=SCALE)).measured[0].variance
     assert left[labelled].mean() < left[~labelled].mean()
     # Worth less than all labels, and more than none.
     everything, third, nothing = (
@@ -158,7 +158,7 @@ def test_who_contradicts_everybody_in_a_family_is_turned(campaign):
 def test_a_reversed_observer_is_found_and_ranks_as_its_labels_do(campaign):
     labels = noisy(campaign)
     straight, turned = with_labels(campaign, bot=labels), with_labels(campaign, bot=2 - labels)
-    assert MODEL.design(turned, depth=DEPTH, scale=SCALE).evidence.worth.probability(0, sign=-1) > 0.9
+    assert MODEL.design(turned.problem(depth=DEPTH, scale=SCALE)).evidence.worth.probability(0, sign=-1) > 0.9
     one, other = scores(straight)[0], scores(turned)[0]
     assert np.corrcoef(one, other)[0, 1] > 0.97
 
@@ -169,14 +169,14 @@ def test_a_permuted_column_is_noise(campaign):
     moved = []
     for _ in range(3):
         collection = with_labels(campaign, bot=rng.permutation(noisy(campaign)))
-        assert MODEL.design(collection, depth=DEPTH, scale=SCALE).evidence.worth.probability(0, sign=0) > 0.9
+        assert MODEL.design(collection.problem(depth=DEPTH, scale=SCALE)).evidence.worth.probability(0, sign=0) > 0.9
         moved.append(np.abs(centred(scores(collection)[0]) - centred(plain)).mean())
     assert np.mean(moved) < 0.1 * truth(campaign).std()
 
 
 def test_blocks_of_any_size_give_the_same_draws(campaign):
     collection = with_labels(campaign, judged=60, bot=noisy(campaign), other=noisy(campaign, 1.5, seed=1))
-    posterior = MODEL.infer(collection, depth=DEPTH, scale=SCALE)
+    posterior = MODEL.infer(collection.problem(depth=DEPTH, scale=SCALE))
     drawn = posterior.draw(30, np.random.default_rng(0))
     whole = drawn.whole()
     for size in (1, 70):
@@ -200,7 +200,7 @@ def test_a_card_without_observers_has_the_general_priors(campaign):
     assert old.prior.observers == ObserverPriors()
     (possible,) = old.prior.observers.possible(ObserverSpec("gpt4o_umbrela", scale="graded:3"))
     assert possible.prior == UNSEEN
-    assert old.design(with_labels(campaign, bot=noisy(campaign)), depth=DEPTH, scale=SCALE).measured
+    assert old.design(with_labels(campaign, bot=noisy(campaign)).problem(depth=DEPTH, scale=SCALE)).measured
 
 
 def test_a_number_by_a_machine_never_seen_may_be_a_similarity():
@@ -258,9 +258,9 @@ def similarity(campaign, seed=0):
 def test_numbers_of_an_unknown_name_that_favour_systems_change_little(seed):
     campaign = synthetic_campaign(np.random.default_rng(seed), systems=12, queries=30, depth=DEPTH, docs=40)
     given = with_labels(campaign, mine=similarity(campaign, seed))
-    predicted = [SHIPPED.predict(c, depth=DEPTH, scale=SCALE) for c in (given, without(campaign))]
+    predicted = [SHIPPED.predict(c.problem(depth=DEPTH, scale=SCALE)) for c in (given, without(campaign))]
     labelled, plain = (evaluate(campaign.runs.top(DEPTH), p, "DCG@10") for p in predicted)
-    assert SHIPPED.design(given, depth=DEPTH, scale=SCALE).evidence.worth.best[0].kind == "similarity number"
+    assert SHIPPED.design(given.problem(depth=DEPTH, scale=SCALE)).evidence.worth.best[0].kind == "similarity number"
     assert np.corrcoef(labelled.mean, plain.mean)[0, 1] > 0.9
     assert labelled.ranking().confidence < plain.ranking().confidence + 0.02
 
@@ -271,7 +271,7 @@ def test_two_runs_do_not_turn_a_known_judge():
     for systems in (campaign.runs.systems[:2], campaign.runs.systems[2:4]):
         runs = campaign.runs.select(systems)
         two = replace(with_labels(campaign, gpt4o_umbrela=labels), runs=runs)
-        belief = SHIPPED.design(two, depth=DEPTH, scale=SCALE).evidence.worth
+        belief = SHIPPED.design(two.problem(depth=DEPTH, scale=SCALE)).evidence.worth
         assert belief.probability(0, sign=-1) < 0.02
 
 
@@ -280,7 +280,7 @@ def test_judgments_that_tell_the_kind_of_numbers():
     numbers = noisy(campaign) + 0.1 * np.random.default_rng(0).normal(size=len(campaign.runs.pool))
 
     def needed(**columns):
-        design = SHIPPED.design(with_labels(campaign, **columns), depth=DEPTH, scale=SCALE)
+        design = SHIPPED.design(with_labels(campaign, **columns).problem(depth=DEPTH, scale=SCALE))
         evidence = design.evidence
         return judgments_to_tell(evidence.design, evidence.priors, evidence.worth, 0)
 

@@ -54,7 +54,7 @@ def test_training_data_are_the_judged_pairs(campaigns):
     assert set(data.n_levels[:n]) == {3}
     assert set(data.n_levels[n:]) == {2}
     assert data.query[:n].max() < data.query[n:].min()  # no query is shared
-    table = compute_features(some, ["fSYS", "aDOC", "bRANK"], depth=5)
+    table = compute_features(some.problem(depth=5), ["fSYS", "aDOC", "bRANK"])
     np.testing.assert_allclose(data.x[:n], table.design(TERMS)[~np.isnan(grade)])
     assert data.campaigns == ("graded", "binary")
 
@@ -76,7 +76,7 @@ def test_features_from_judgments_are_computed_at_checkpoints(campaigns):
         part = slice(start, start + len(at))
         every = graded.judgments.on(runs.pool)
         some = replace(graded, judgments=every.take(judged[every.pair]))
-        table = compute_features(some, ["fSYS", "aDOC", "bRANK"], depth=8, scale=graded.judgments.scale())
+        table = compute_features(some.problem(depth=8, scale=graded.judgments.scale()), ["fSYS", "aDOC", "bRANK"])
         np.testing.assert_allclose(data.x[part], table.design(TERMS)[at])
         same_query = runs.pool.query[at][:, None] == runs.pool.query[judged]
         np.testing.assert_array_equal(data.number[part, 1], same_query.sum(axis=1))
@@ -200,10 +200,10 @@ def known() -> FittedOrdinal:
 
 
 def test_a_prediction_by_hand(known, small):
-    table = compute_features(small, ["fSYS", "aDOC"], depth=8)
+    table = compute_features(small.problem(depth=8), ["fSYS", "aDOC"])
     eta = (table["fSYS"] - 0.5) / 2 - 3 * table["aDOC"]
     reach = expit(np.stack([eta + 1, eta - 1], axis=1))
-    found = known.probabilities(small, depth=8, scale=Scale.graded(2))
+    found = known.probabilities(small.problem(depth=8, scale=Scale.graded(2)))
     np.testing.assert_allclose(found[:, 2], reach[:, 1], atol=1e-12)
     np.testing.assert_allclose(found[:, 0], 1 - reach[:, 0], atol=1e-12)
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-12)
@@ -218,27 +218,27 @@ def test_a_scale_never_seen_cuts_the_same_span(known):
 
 
 def test_what_it_lacks_leaves_it_silent(known, small):
-    silent = known.probabilities(replace(small, judgments=None), depth=8, scale=Scale.graded(2))
+    silent = known.probabilities(replace(small, judgments=None).problem(depth=8, scale=Scale.graded(2)))
     assert silent.shape == (len(small.runs.pool), 3)
     assert np.isnan(silent).all()
     grouped = replace(known, terms=("fSYS", "f[artist]"))
-    assert np.isnan(grouped.probabilities(small, depth=8, scale=Scale.graded(2))).all()
+    assert np.isnan(grouped.probabilities(small.problem(depth=8, scale=Scale.graded(2)))).all()
     labelled = replace(known, terms=("fSYS", "label[m]"))
-    assert np.isnan(labelled.probabilities(small, depth=8, scale=Scale.graded(2))).all()
+    assert np.isnan(labelled.probabilities(small.problem(depth=8, scale=Scale.graded(2)))).all()
 
 
 def test_shrunk_means_are_never_missing(known, small):
     model = replace(known, centre=(0.5, 0.3), shrinkage=(0.0, 4.0))
     scale = Scale.graded(2)
     blind = replace(small, judgments=None)
-    table = compute_features(small, ["fSYS", "aDOC"], depth=8)
+    table = compute_features(small.problem(depth=8), ["fSYS", "aDOC"])
     # With nothing judged, the mean is its centre; with n documents, (n m + 4 * 0.3) / (n + 4).
     eta = (table["fSYS"] - 0.5) / 2
-    found = model.probabilities(blind, depth=8, scale=scale)
+    found = model.probabilities(blind.problem(depth=8, scale=scale))
     np.testing.assert_allclose(found[:, 2], expit(eta - 1), atol=1e-12)
     n = table.numbers["aDOC"]
     eta = (table["fSYS"] - 0.5) / 2 - 3 * ((n * table["aDOC"] + 4 * 0.3) / (n + 4) - 0.3)
-    found = model.probabilities(small, depth=8, scale=scale)
+    found = model.probabilities(small.problem(depth=8, scale=scale))
     np.testing.assert_allclose(found[:, 2], expit(eta - 1), atol=1e-12)
 
 
@@ -273,7 +273,7 @@ def test_a_base_keeps_the_ratios_of_its_coefficients(campaigns):
 def test_the_logarithm_of_nothing_leaves_it_silent(small):
     # In a pool to depth 8, some documents are in nobody's top 1.
     model = FittedOrdinal(("log(fSYS@1)",), (0.0,), (1.0,), (1.0,), {3: (1.0, -1.0)})
-    found = model.probabilities(small, depth=8, scale=Scale.graded(2))
-    top = compute_features(small, ["fSYS@1"], depth=8)["fSYS@1"]
+    found = model.probabilities(small.problem(depth=8, scale=Scale.graded(2)))
+    top = compute_features(small.problem(depth=8), ["fSYS@1"])["fSYS@1"]
     assert 0 < (top == 0).sum() < len(top)
     np.testing.assert_array_equal(np.isnan(found).any(axis=1), top == 0)

@@ -35,14 +35,14 @@ def two(campaign):
 
 def believed(collection, model, *, scale=None):
     scale = scale or collection.scale()
-    relevance = FallbackModel([Uniform()]).predict(collection, depth=10, scale=scale)
+    relevance = FallbackModel([Uniform()]).predict(collection.problem(depth=10, scale=scale))
     return relevance.with_outside(model.on(collection.runs.top(10), scale, np.random.default_rng(1)))
 
 
 @pytest.mark.parametrize("metric", ["nDCG@10", "AP", "R@5", "DCG@10", "P@5"])
 def test_without_documents_outside_nothing_changes(two, metric):
     blind = replace(two, judgments=None)
-    relevance = FallbackModel([Uniform()]).predict(blind, depth=10, scale=two.scale())
+    relevance = FallbackModel([Uniform()]).predict(blind.problem(depth=10, scale=two.scale()))
     with_none = relevance.with_outside(NONE.on(two.runs, two.scale(), np.random.default_rng(1)))
     plain, none = (
         evaluate(two.runs, r, metric, method="draws", n=50, rng=np.random.default_rng(2))

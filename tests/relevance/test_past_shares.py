@@ -21,7 +21,7 @@ def bare():
 
 
 def moments(model, collection, scale):
-    return [x[0] for x in model.predict(collection, depth=5, scale=scale).moments(scale.values)]
+    return [x[0] for x in model.predict(collection.problem(depth=5, scale=scale)).moments(scale.values)]
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_outputs_alone(mirex, oracles):
     stated = published_fit(oracles, "out", "Avg. Var")
     relevance = relevance_of(mirex.judgments, mirex.runs.top(5).pool)
     with pytest.warns(ProbevalWarning, match="for 43"):
-        said, levels, chosen = load_card("mirex-out-fine").model.probabilities(mirex, depth=5, scale=FINE)
+        said, levels, chosen = load_card("mirex-out-fine").model.probabilities(mirex.problem(depth=5, scale=FINE))
     assert np.bincount(chosen).tolist() == [6279, 43]
     mean, variance = moments(said, levels)
     for rows in (chosen == 0, chosen >= 0):  # with and without the 43 pairs that have no metadata
@@ -119,7 +119,7 @@ def test_judgments_as_published_with_the_pair_left_out(mirex):
     # Left out: .176 on the 3,613 pairs whose artist has another document in the query, stated variance .0077.
     relevance = relevance_of(mirex.judgments, mirex.runs.top(5).pool)
     with pytest.warns(ProbevalWarning, match=r"a\[artist\] for 43"):
-        said = load_card("mirex-jud-fine-published").models[0].probabilities(mirex, depth=5, scale=FINE)
+        said = load_card("mirex-jud-fine-published").models[0].probabilities(mirex.problem(depth=5, scale=FINE))
     known = ~np.isnan(said).any(axis=1)
     mean, variance = moments(said[known], FINE.levels)
     assert known.sum() == 3613

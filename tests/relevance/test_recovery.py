@@ -7,7 +7,7 @@ import pytest
 
 from probeval.data import Judgments, Scale
 from probeval.relevance import Hierarchical, HierarchicalPrior, synthetic_campaign
-from probeval.relevance.inference.blocks import Problem
+from probeval.relevance.inference.blocks import JudgedPairs
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.newton import find_mode
 from probeval.relevance.inference.sampling import LaplaceDraws
@@ -37,8 +37,8 @@ def drawn_campaign(seed):
     """A campaign whose grades are drawn from the prior, and the log standard deviations that they were drawn with."""
     rng = np.random.default_rng([7, seed])
     collection = synthetic_campaign(rng, systems=10, queries=15, depth=10, docs=40)
-    design = ModelDesign.of(PRIOR, collection, depth=10, scale=SCALE)
-    problem = Problem(design, np.full(len(design.pool), -1, dtype=np.int16))
+    design = ModelDesign.of(PRIOR, collection.problem(depth=10, scale=SCALE))
+    problem = JudgedPairs(design, np.full(len(design.pool), -1, dtype=np.int16))
     log_sd = np.array([rng.normal(e.log_sd.mean, e.log_sd.sd) for e in design.effects])
     # Nothing is judged: a draw around the mode is one of the prior.
     eta, cuts = LaplaceDraws.of([problem], [find_mode(problem, log_sd)], np.ones(1), 1, rng).whole()
@@ -57,7 +57,7 @@ def coverage(replications):
     for seed in range(replications):
         full, judged, drawn = drawn_campaign(seed)
         few = replace(full, judgments=full.judgments.take(judged))
-        fit = model.infer(few, depth=10, scale=SCALE)
+        fit = model.infer(few.problem(depth=10, scale=SCALE))
         for kind, stated in fit.log_sds.items():
             kinds[kind].append(abs(drawn[kind] - stated.mean) <= z * stated.sd)
         runs = full.runs.top(10)

@@ -46,7 +46,7 @@ def without(collection):
 
 
 def columns_of(collection, depth):
-    view = CampaignView.of(collection, depth=depth, scale=GRADED)
+    view = CampaignView.of(collection.problem(depth=depth, scale=GRADED))
     return view.runs.pool, Similar().columns(view)
 
 
@@ -98,7 +98,7 @@ def test_a_document_without_text_has_no_part_in_it():
     assert not columns.rows(np.flatnonzero(lacking)).any()
     assert columns.squares[~lacking].mean() == pytest.approx(1.0)
     some = replace(judged(collection, 30), vectors=vectors)
-    assert np.isfinite(MODEL.predict(some, depth=8, scale=GRADED).probability).all()
+    assert np.isfinite(MODEL.predict(some.problem(depth=8, scale=GRADED)).probability).all()
 
 
 @pytest.mark.parametrize("case", ["none", "others", "one each"])
@@ -108,15 +108,15 @@ def test_it_is_off_without_two_documents_to_compare(case):
     docs = {"others": objects(["x", "y"]), "one each": pool.docs[np.unique(pool.doc[np.cumsum(pool.sizes) - 1])]}
     vectors = None if case == "none" else Vectors(docs[case], np.ones((len(docs[case]), 2)))
     given = replace(collection, vectors=vectors)
-    assert "similar" not in MODEL.design(given, depth=8, scale=GRADED).names
-    plain = ModelDesign.of(PRIOR, without(collection), depth=8, scale=GRADED)
+    assert "similar" not in MODEL.design(given.problem(depth=8, scale=GRADED)).names
+    plain = ModelDesign.of(PRIOR, without(collection).problem(depth=8, scale=GRADED))
     expected = MODEL.distribution(given, MODEL.refit(given, plain), np.random.default_rng(0))
-    found = MODEL.predict(given, depth=8, scale=GRADED)
+    found = MODEL.predict(given.problem(depth=8, scale=GRADED))
     assert found.probability.tobytes() == expected.probability.tobytes()
 
 
 def test_its_prior_is_stated_and_in_no_card():
-    design = MODEL.design(drawn(), depth=8, scale=GRADED)
+    design = MODEL.design(drawn().problem(depth=8, scale=GRADED))
     assert design.effects[-1].name == "similar"
     assert design.effects[-1].log_sd == Similar.stated
     assert "similar" not in PRIOR.to_dict()["log_sds"]
@@ -127,7 +127,7 @@ def test_its_variance_is_learned_in_the_campaign():
     sds = []
     for similar in (0.0, 3.0):
         collection = drawn(1, similar=similar, queries=30)
-        posterior = MODEL.infer(judged(collection, 400), depth=8, scale=GRADED)
+        posterior = MODEL.infer(judged(collection, 400).problem(depth=8, scale=GRADED))
         sds.append(np.exp(posterior.log_sds["similar"].mean))
         assert posterior.log_sds["similar"].sd < 0.6
     assert sds[0] < 0.6
@@ -136,7 +136,7 @@ def test_its_variance_is_learned_in_the_campaign():
 
 def log_score(collection, some):
     left = np.flatnonzero(some.codes_on(some.runs.top(8).pool, GRADED) < 0)
-    probability = MODEL.predict(some, depth=8, scale=GRADED).probability.mean(axis=0)
+    probability = MODEL.predict(some.problem(depth=8, scale=GRADED)).probability.mean(axis=0)
     codes = collection.codes_on(some.runs.top(8).pool, GRADED)
     return float(np.log(probability[left, codes[left]]).mean())
 
@@ -171,7 +171,7 @@ def test_past_campaigns_are_learned_from_without_it():
 def test_given_labels_it_is_the_reference_observers_own():
     collection = drawn(observers=2, queries=20)
     some = judged(collection, 150)
-    design = MODEL.design(some, depth=8, scale=GRADED)
+    design = MODEL.design(some.problem(depth=8, scale=GRADED))
     assert design.measured
     assert "similar" in design.names
     assert "similar" not in design.evidence.design.names
@@ -180,7 +180,7 @@ def test_given_labels_it_is_the_reference_observers_own():
 
 def test_the_sampler_has_its_directions():
     collection = judged(drawn(), 40)
-    design = MODEL.design(collection, depth=8, scale=GRADED)
+    design = MODEL.design(collection.problem(depth=8, scale=GRADED))
     sampled = SampledPairs.of(design, collection.codes_on(design.pool, GRADED))
     assert (sampled.coordinate_effect == design.position("similar")).any()
 

@@ -99,7 +99,9 @@ def test_judged_scores_frames_and_arrays():
 
 
 def test_uncertain_scores_keep_their_draws_by_query(small):
-    relevance = FallbackModel([Uniform()]).predict(type(small)("", small.runs), depth=5, scale=small.judgments.scale())
+    relevance = FallbackModel([Uniform()]).predict(
+        type(small)("", small.runs).problem(depth=5, scale=small.judgments.scale())
+    )
     scores = evaluate(small.runs.top(5), relevance, "nDCG@5", per_query=True, n=50)
     found = observe(scores)
     assert found.values.shape == (50, 6, 5)

@@ -23,7 +23,7 @@ from probeval.reports.satisfaction import users
 from probeval.reports.sections import judging, model, pairs, ranking, reliability
 from probeval.satisfaction import load_agreement, load_mapping
 from probeval.selection import Judging
-from probeval.selection.two_systems import probability
+from probeval.scores.two_systems import probability
 
 ALL = ["ranking", "teams", "pairs", "queries", "judging", "model", "reliability", "users", "new-query", "paper", "made"]
 

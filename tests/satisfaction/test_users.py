@@ -29,7 +29,7 @@ def campaign():
 def unsure(campaign):
     """Scores of unjudged lists: all grades as likely."""
     scale = Scale.graded(2)
-    relevance = FallbackModel([Uniform()]).predict(Collection("", campaign.runs), depth=5, scale=scale)
+    relevance = FallbackModel([Uniform()]).predict(Collection("", campaign.runs).problem(depth=5, scale=scale))
     return evaluate(campaign.runs, relevance, "DCG@5", method="draws", per_query=True, n=2000)
 
 
@@ -173,7 +173,7 @@ def test_measured_scores_are_known_or_refused(campaign):
 
 
 def test_moments_alone_are_refused(campaign):
-    relevance = FallbackModel([Uniform()]).predict(campaign, depth=5)
+    relevance = FallbackModel([Uniform()]).predict(campaign.problem(depth=5))
     with pytest.raises(SatisfactionError, match="method='draws', per_query=True"):
         Satisfaction.of(evaluate(campaign.runs, relevance, "DCG@5"), MAPPING)
 

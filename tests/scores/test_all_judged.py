@@ -28,7 +28,7 @@ def more(campaign):
 @pytest.mark.parametrize("name", EVERY)
 def test_equal_to_classical_evaluation_and_certain(more, name, method):
     depth = parse(name).cutoff or more.runs.depth
-    relevance = FallbackModel([Uniform()]).predict(more, depth=depth)
+    relevance = FallbackModel([Uniform()]).predict(more.problem(depth=depth))
     scores = evaluate(more.runs.top(depth), relevance, name, method=method)
     classical = measure(more.runs, more.judgments, name)
     assert scores.judged == scores.pool == classical.pool
@@ -47,7 +47,7 @@ def test_equal_to_classical_evaluation_and_certain(more, name, method):
 @pytest.mark.parametrize("name", ["nDCG@4", "nDCG", 'RBP(norm="ideal")', 'nDCG(gain="exp")@3'])
 def test_the_taylor_route_too(more, name):
     depth = parse(name).cutoff or more.runs.depth
-    relevance = FallbackModel([Uniform()]).predict(more, depth=depth)
+    relevance = FallbackModel([Uniform()]).predict(more.problem(depth=depth))
     scores = evaluate(more.runs.top(depth), relevance, name, method="taylor")
     np.testing.assert_allclose(scores.joint.query_mean, measure(more.runs, more.judgments, name).values, atol=1e-12)
     assert np.all(scores.covariance == 0)
@@ -64,7 +64,7 @@ def test_on_a_real_campaign(data):
     grades = np.nan_to_num(campaign.judgments.on(runs.pool).grades())
     judged = Judgments.coded(runs.pool, np.arange(len(runs.pool)), grades)
     for name in ("nDCG@10", "AP@10", "DCG@10", "RR@10"):
-        relevance = FallbackModel([Uniform()]).predict(replace(campaign, judgments=judged), depth=10)
+        relevance = FallbackModel([Uniform()]).predict(replace(campaign, judgments=judged).problem(depth=10))
         scores = evaluate(runs, relevance, name)
         np.testing.assert_allclose(scores.joint.query_mean, measure(runs, judged, name).values, atol=1e-12)
         assert np.all(scores.covariance == 0)

@@ -18,7 +18,7 @@ class Counting:
 
     def predict(self, collection, *, depth, scale=None, rng=None):
         self.asked.append(depth)
-        return FallbackModel([Uniform()]).predict(collection, depth=depth, scale=scale, rng=rng)
+        return FallbackModel([Uniform()]).predict(collection.problem(depth=depth, scale=scale), rng=rng)
 
 
 def test_measures_of_one_depth_share_a_prediction():
@@ -37,7 +37,7 @@ def test_it_is_predict_and_evaluate_with_the_streams_of_the_seed():
     some = campaign.judgments.take(np.arange(10))
     campaign = type(campaign)(campaign.name, campaign.runs, some)
     (found,) = score_collection(FallbackModel([Uniform()]), campaign, [parse("nDCG@5")], seed=3, keys=("x", 2), n=30)
-    relevance = FallbackModel([Uniform()]).predict(campaign, depth=5)
+    relevance = FallbackModel([Uniform()]).predict(campaign.problem(depth=5))
     rng = stream(3, "x", 2, Purpose.SCORES)
     expected = evaluate(campaign.runs.top(5), relevance, "nDCG@5", n=30, rng=rng)
     np.testing.assert_array_equal(found.joint.draws, expected.joint.draws)

@@ -24,7 +24,7 @@ class Counting:
 
     def predict(self, collection, *, depth, scale=None, rng=None):
         self.seen.append(0 if collection.judgments is None else len(collection.judgments))
-        return MODEL.predict(collection, depth=depth, scale=scale)
+        return MODEL.predict(collection.problem(depth=depth, scale=scale))
 
 
 def test_what_is_not_named_is_settled(full):

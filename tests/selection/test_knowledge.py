@@ -17,7 +17,7 @@ from probeval.streams import Purpose
 
 def uniform(full, scale, judged=0):
     few = replace(full, judgments=full.judgments.take(np.arange(judged)) if judged else None)
-    return FallbackModel([Uniform()]).predict(few, depth=5, scale=scale)
+    return FallbackModel([Uniform()]).predict(few.problem(depth=5, scale=scale))
 
 
 def test_weights_of_a_linear_measure_are_its_own(full):

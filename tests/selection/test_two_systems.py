@@ -11,7 +11,8 @@ from scipy import stats
 from probeval.data import LabelTable
 from probeval.metrics import measure
 from probeval.relevance import FallbackModel, Uniform, choose_model, synthetic_campaign
-from probeval.selection import Judging, decide, labels_of, without_labels
+from probeval.scores import decide, labels_of, without_labels
+from probeval.selection import Judging
 
 METRIC = "DCG@5"
 

@@ -12,7 +12,8 @@ from probeval.data import Collection, Judgments, Scale, as_judgments, as_runs
 from probeval.metrics import measure, parse
 from probeval.relevance import FallbackModel, Uniform
 from probeval.scores import Joint, Scores
-from probeval.selection import Judging, Verdict, fairness
+from probeval.scores import Verdict
+from probeval.selection import Judging, fairness
 
 MODEL = FallbackModel([Uniform()])
 
@@ -170,7 +171,7 @@ def test_fairness_leaves_the_judgments_of_others(full):
     class Watching:
         def predict(self, collection, *, depth, scale=None, rng=None):
             seen.append(collection.judgments)
-            return MODEL.predict(collection, depth=depth, scale=scale)
+            return MODEL.predict(collection.problem(depth=depth, scale=scale))
 
     state = Judging.of(full, Watching(), "P@3", policy="depth").begin()
     fairness(state)

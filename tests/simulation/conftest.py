@@ -52,7 +52,7 @@ class Spy:
 
     def predict(self, collection, *, depth, scale=None, rng=None):
         self.asked.append(collection)
-        return FallbackModel([Uniform()]).predict(collection, depth=depth, scale=scale)
+        return FallbackModel([Uniform()]).predict(collection.problem(depth=depth, scale=scale))
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_tables_have_a_row_a_course_batch_or_checkpoint(small):
     from probeval.relevance import FallbackModel, Uniform
     from probeval.scores import evaluate
 
-    scores = evaluate(small.runs, FallbackModel([Uniform()]).predict(small, depth=8), "DCG@5")
+    scores = evaluate(small.runs, FallbackModel([Uniform()]).predict(small.problem(depth=8)), "DCG@5")
     point = measure_point(scores, scores.mean, draws=scores.sample(10, np.random.default_rng(0)))
     one = made((0, 0.5, 0.0), (10, 0.9, 0.95), stop=1, points=[point, replace(point, judged=3)])
     two = made((0, 0.5, 0.0), seed=1, policy="random")

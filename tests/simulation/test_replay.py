@@ -95,7 +95,7 @@ def test_a_point_is_what_is_stated_with_these_judgments(held):
     some = replace(
         held.collection, judgments=held.collection.judgments.take(np.isin(held.collection.judgments.pair, chosen))
     )
-    scores = evaluate(some.runs.top(5), MODEL.predict(some, depth=5, scale=held.scale), DCG)
+    scores = evaluate(some.runs.top(5), MODEL.predict(some.problem(depth=5, scale=held.scale)), DCG)
     assert trajectory.points[0].confidence == pytest.approx(scores.ranking().confidence)
     truth = measure(held.collection.runs.top(5), held.collection.judgments, "DCG@5").values.mean(axis=1)
     assert trajectory.points[0].mae == pytest.approx(np.abs(scores.mean - truth).mean())
@@ -212,7 +212,7 @@ class Counting:
 
     def predict(self, collection, *, depth, scale=None, rng=None):
         self.seen.append(0 if collection.judgments is None else len(collection.judgments))
-        return MODEL.predict(collection, depth=depth, scale=scale)
+        return MODEL.predict(collection.problem(depth=depth, scale=scale))
 
 
 def test_the_model_learns_every_batch_or_every_so_many(held):

@@ -26,7 +26,7 @@ from probeval.relevance.answers.field import Field, FieldPosterior, JudgedSites,
 from probeval.relevance.answers.observations import AnswerRows
 from probeval.relevance.answers.priors import answered_design, relevance_after, relevance_before, rescaled
 from probeval.relevance.answers.sites import no_sites, updated_assessors, updated_sites
-from probeval.relevance.inference.blocks import Layout, ParameterPoint, Problem
+from probeval.relevance.inference.blocks import JudgedPairs, Layout, ParameterPoint
 from probeval.relevance.inference.design import DesignedEffect, ModelDesign
 from probeval.relevance.inference.laplace import LaplacePosterior, fit_laplace, spread_points
 from probeval.relevance.inference.measured import MeasuredPrior
@@ -197,7 +197,7 @@ def judged_sites(design: ModelDesign, judged: Codes, before: MeasuredPrior) -> J
     if not (judged >= 0).any():
         return None
     answered = answered_design(design, (before,))
-    problem = Problem(answered, judged, before)
+    problem = JudgedPairs(answered, judged, before)
     mode = find_mode(problem, np.array([e.log_sd.mean for e in answered.effects]))
     predictor = problem.parameters(ParameterPoint(mode.campaign, mode.local, mode.weight)).predictor
     curve = np.concatenate([arrow.diagonal.ravel() for arrow in mode.arrows])[problem.at_pair]

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from probeval.arrays import Floats, Ints, frozen
-from probeval.data.collection import Collection
+from probeval.data.problem import Problem
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.display import Brief
@@ -148,41 +148,27 @@ class CampaignView(Brief):
 
     Parameters
     ----------
-    collection
+    problem
         Runs with teams, and optionally metadata.
-    depth, scale
-        The depth of the pool, and the grades.
     correlated
         Whether systems that retrieve the same documents have like effects.
     standards
         The constants of the design; None if they are to be taken from these lists.
     """
 
-    collection: Collection
-    depth: int
-    scale: Scale
+    problem: Problem
     correlated: bool = True
     standards: Standards | None = None
 
     @classmethod
-    def of(
-        cls,
-        collection: Collection,
-        *,
-        depth: int,
-        scale: Scale,
-        correlated: bool = True,
-        standards: Standards | None = None,
-    ) -> CampaignView:
-        """Return the view of a collection; a system without a team is a team of its own."""
-        if collection.runs.teams is None:
-            collection = replace(collection, runs=collection.runs.with_teams({}))
-        return cls(collection, depth, scale, correlated, standards)
+    def of(cls, problem: Problem, *, correlated: bool = True, standards: Standards | None = None) -> CampaignView:
+        """Return the view of a problem; a system without a team is a team of its own."""
+        return cls(problem.in_teams(), correlated, standards)
 
-    @cached_property
+    @property
     def runs(self) -> Runs:
         """The lists, on the pool of their pairs."""
-        return self.collection.runs.top(self.depth)
+        return self.problem.runs
 
     @property
     def teams(self) -> list[str]:
@@ -257,7 +243,7 @@ class CampaignView(Brief):
         """Return the features of some terms."""
         common = None if self.standards is None else self.standards.agreements
         names = feature_names(terms)
-        return compute_features(self.collection, names, depth=self.depth, scale=self.scale, common=common)
+        return compute_features(self.problem, names, common=common)
 
 
 class Effect(ABC):

@@ -44,7 +44,7 @@ class Group(Effect):
     def columns(self, view: CampaignView) -> Columns:
         """Return indicators of the pair's group, numbered within its query; zero for documents without a group."""
         pool = view.runs.pool
-        number = groups_in_queries(view.collection.metadata, self.column, pool)
+        number = groups_in_queries(view.problem, self.column)
         known = np.flatnonzero(number >= 0)
         first = np.full(len(pool.queries), np.iinfo(np.int64).max)
         np.minimum.at(first, pool.query[known], number[known])

@@ -43,17 +43,13 @@ class Similar(Effect):
 
     def applies(self, view: CampaignView) -> bool:
         """Whether two documents of a query have texts, or vectors."""
-        pool = view.runs.pool
-        if view.collection.vectors is None:
-            return False
-        known = view.collection.vectors.on(pool).known
-        return bool((np.bincount(pool.query[known]) > 1).any())
+        vectors = view.problem.vectors
+        return vectors is not None and bool((np.bincount(view.runs.pool.query[vectors.known]) > 1).any())
 
     def columns(self, view: CampaignView) -> Columns:
         """Return the directions of each query's similarity; zero for documents without text or vector."""
-        pool = view.runs.pool
-        assert view.collection.vectors is not None
-        vectors = view.collection.vectors.on(pool)
+        pool, vectors = view.runs.pool, view.problem.vectors
+        assert vectors is not None
         rows = np.zeros((len(pool), DIRECTIONS))
         with one_thread():
             for query in range(len(pool.queries)):

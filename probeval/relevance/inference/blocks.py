@@ -23,7 +23,17 @@ from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.expected_loglik import ExpectedLogLikelihood, Parameters, Spread
 from probeval.relevance.inference.measured import MeasuredPrior
 
-__all__ = ["Arrow", "Block", "Layout", "LocalPosterior", "LocalPrior", "ParameterPoint", "Prior", "Problem", "Start"]
+__all__ = [
+    "Arrow",
+    "Block",
+    "JudgedPairs",
+    "Layout",
+    "LocalPosterior",
+    "LocalPrior",
+    "ParameterPoint",
+    "Prior",
+    "Start",
+]
 
 
 @dataclass(frozen=True)
@@ -256,7 +266,7 @@ class Start:
     points: tuple[Start, ...] = ()
 
 
-class Problem:
+class JudgedPairs:
     """A campaign's judged pairs, ordered by query, in blocks of queries with the same number of judged pairs.
 
     Parameters

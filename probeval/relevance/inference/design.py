@@ -12,15 +12,15 @@ documents, which is stated; the judgments update them. See docs/theory/hierarchi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from probeval.arrays import Floats, Ints, frozen
-from probeval.data.collection import Collection
 from probeval.data.pool import Pool
+from probeval.data.problem import Problem
 from probeval.data.scale import Scale
 from probeval.errors import ModelError
 from probeval.features import FeatureName, feature_names
@@ -38,21 +38,20 @@ if TYPE_CHECKING:
 __all__ = ["CampaignColumns", "DesignedEffect", "ModelDesign", "standards_of"]
 
 
-def standards_of(prior: HierarchicalPrior, collection: Collection, *, depth: int, scale: Scale) -> Standards:
+def standards_of(prior: HierarchicalPrior, problem: Problem) -> Standards:
     """Return the constants of a campaign's design, from a sample of its queries if they are many."""
-    runs = collection.runs
-    sample = sample_positions(len(runs.queries))
-    some = collection if len(sample) == len(runs.queries) else replace(collection, runs=runs.at(sample))
-    view = CampaignView.of(some, depth=depth, scale=scale, correlated=prior.overlap)
+    sample = sample_positions(len(problem.runs.queries))
+    some = problem if len(sample) == len(problem.runs.queries) else problem.part(sample)
+    view = CampaignView.of(some, correlated=prior.overlap)
     names = [FeatureName.parse(name) for name in feature_names((*prior.terms, POPULARITY, AUTHORITY))]
-    depths = {name.depth or depth for name in names}
+    depths = {name.depth or problem.depth for name in names}
     units = (
         TermUnits.given(prior.standard)
         if prior.standard
         else TermUnits.of(view.features(prior.terms).design(prior.terms))
     )
     return Standards(
-        agreements={far: Retrievals(some.runs, view.runs.pool, far).agreement for far in depths},
+        agreements={far: Retrievals(some, far).agreement for far in depths},
         popularity=view.mean_popularity,
         overlap=view.overlap,
         selectivity=view.selectivity,
@@ -143,20 +142,18 @@ class ModelDesign:
     def of(
         cls,
         prior: HierarchicalPrior,
-        collection: Collection,
+        problem: Problem,
         *,
-        depth: int,
-        scale: Scale,
         standards: Standards | None = None,
-        positions: Ints | None = None,
     ) -> ModelDesign:
-        """Return the design of a campaign's pairs in the top ``depth``; a system without a team is one of its own.
+        """Return the design of a problem's pairs; a system without a team is one of its own.
 
-        With ``standards`` the collection is part of a campaign, of which its queries have these ``positions``.
+        With ``standards`` the problem is part of a campaign, whose constants these are.
         """
         if standards is None:
-            standards = standards_of(prior, collection, depth=depth, scale=scale)
-        view = CampaignView.of(collection, depth=depth, scale=scale, correlated=prior.overlap, standards=standards)
+            standards = standards_of(prior, problem)
+        scale = problem.scale
+        view = CampaignView.of(problem, correlated=prior.overlap, standards=standards)
         existing = [effect for effect in prior.effects if effect.exists(scale) and effect.applies(view)]
         coords: dict[str, Sequence[str]] = {"query": [str(q) for q in view.runs.queries]}
         for effect in existing:
@@ -172,7 +169,7 @@ class ModelDesign:
             coords=coords,
             counts=view.membership.offset**2,
             standards=standards,
-            positions=np.arange(len(view.runs.queries)) if positions is None else positions,
+            positions=problem.positions,
         )
 
     @property

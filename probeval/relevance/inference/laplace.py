@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from probeval.arrays import Codes, Floats
-from probeval.relevance.inference.blocks import Problem, Start
+from probeval.relevance.inference.blocks import JudgedPairs, Start
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.newton import Mode, find_mode, start_from
 from probeval.relevance.inference.posterior import Posterior
@@ -52,9 +52,9 @@ class LaplacePosterior(Posterior):
         The log probability of the judgments before they were seen, all parameters integrated out.
     """
 
-    problem: Problem
+    problem: JudgedPairs
     best: Mode
-    problems: tuple[Problem, ...]
+    problems: tuple[JudgedPairs, ...]
     modes: tuple[Mode, ...]
     weights: Floats
     log_sd_errors: Floats
@@ -115,7 +115,7 @@ def fit_laplace(
     mean = np.array([e.log_sd.mean for e in design.effects])
     sd = np.array([e.log_sd.sd for e in design.effects])
     measured = design.measured or (None,) * points
-    same = Problem(design, judged, None if not design.measured else max(design.measured, key=lambda m: m.weight))
+    same = JudgedPairs(design, judged, None if not design.measured else max(design.measured, key=lambda m: m.weight))
     mode = find_mode(same, mean if start is None else start.log_sd, start)
     seen = influence(same, mode)
     for _ in range(steps if len(same.pairs) else 0):
@@ -127,7 +127,7 @@ def fit_laplace(
         seen = influence(same, mode)
     errors = 1 / np.sqrt(1 / sd**2 + seen.information)
     offsets = spread_points(len(measured), len(mean))
-    problems = tuple(same if m is None else Problem(design, judged, m) for m in measured)
+    problems = tuple(same if m is None else JudgedPairs(design, judged, m) for m in measured)
     modes: tuple[Mode, ...] = (mode,)
     if len(measured) > 1:
         known = start is not None and len(start.points) == len(measured)
@@ -159,7 +159,7 @@ class Influence(NamedTuple):
     slope: Floats
 
 
-def influence(problem: Problem, mode: Mode) -> Influence:
+def influence(problem: JudgedPairs, mode: Mode) -> Influence:
     r"""Return the information in the data on the variances at a mode.
 
     For coefficients :math:`b` of the campaign, :math:`\rho = I - \text{Cov}[b]/\sigma^2`. For those within queries

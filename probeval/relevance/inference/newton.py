@@ -15,7 +15,7 @@ from scipy.linalg import solve_triangular
 
 from probeval.arrays import Floats, Ints
 from probeval.errors import ModelError
-from probeval.relevance.inference.blocks import Arrow, LocalPosterior, ParameterPoint, Prior, Problem, Start
+from probeval.relevance.inference.blocks import Arrow, JudgedPairs, LocalPosterior, ParameterPoint, Prior, Start
 from probeval.relevance.inference.expected_loglik import Derivatives, Logits, Parameters, Spread
 
 __all__ = ["Mode", "find_mode", "start_from"]
@@ -84,7 +84,7 @@ class NewtonStep:
     decrement: float
 
 
-def find_mode(problem: Problem, log_sd: Floats, start: Start | None = None, *, averaged: bool = True) -> Mode:
+def find_mode(problem: JudgedPairs, log_sd: Floats, start: Start | None = None, *, averaged: bool = True) -> Mode:
     """Return the centre of the posterior given the variances.
 
     The mode of the posterior shrinks the effects of pairs that are judged once. So the log-likelihood is averaged over
@@ -124,7 +124,7 @@ def find_mode(problem: Problem, log_sd: Floats, start: Start | None = None, *, a
     raise ModelError(f"Newton's method did not settle in {STEPS} steps.")
 
 
-def start_from(problem: Problem, mode: Mode) -> Start:
+def start_from(problem: JudgedPairs, mode: Mode) -> Start:
     """Return a mode as the starting point of another fit, perhaps with more judgments."""
     log_scale, scale = np.zeros((2, len(problem.design.pool.queries)))
     weight, blur, tied = np.zeros((3, len(problem.design.pool)))
@@ -136,7 +136,7 @@ def start_from(problem: Problem, mode: Mode) -> Start:
 
 
 def objective(
-    problem: Problem, prior: Prior, point: ParameterPoint, spread: Spread
+    problem: JudgedPairs, prior: Prior, point: ParameterPoint, spread: Spread
 ) -> tuple[float, Parameters, Logits]:
     r"""Return :math:`\ell(g, x) - \frac12 (g-\mu)'P(g-\mu) - \frac12 x'K^{-1}x`, its arguments and its logits."""
     at = problem.parameters(point)
@@ -146,7 +146,7 @@ def objective(
     return value - float(penalty) / 2, at, logits
 
 
-def linearise(problem: Problem, prior: Prior, point: ParameterPoint, spread: Spread) -> Expansion:
+def linearise(problem: JudgedPairs, prior: Prior, point: ParameterPoint, spread: Spread) -> Expansion:
     r"""Expand the objective to second order: :math:`L = (I + KH)^{-1}K` per query, and the campaign's Schur complement.
 
     With :math:`H`, :math:`C` and :math:`G` the information on local parameters, on both kinds together, and on the
@@ -189,7 +189,7 @@ def linearise(problem: Problem, prior: Prior, point: ParameterPoint, spread: Spr
     )
 
 
-def newton_step(problem: Problem, here: Expansion, point: ParameterPoint) -> NewtonStep:
+def newton_step(problem: JudgedPairs, here: Expansion, point: ParameterPoint) -> NewtonStep:
     r"""Return the step to the maximum of the expansion.
 
     With :math:`t = \nabla_x \ell + Hx`, the local parameters would go to :math:`Lt` by themselves. So
@@ -208,7 +208,7 @@ def newton_step(problem: Problem, here: Expansion, point: ParameterPoint) -> New
     return NewtonStep(ParameterPoint(campaign, local, weight), float(decrement))
 
 
-def closed_gaps(problem: Problem, prior: Prior, point: ParameterPoint, step: NewtonStep) -> Ints:
+def closed_gaps(problem: JudgedPairs, prior: Prior, point: ParameterPoint, step: NewtonStep) -> Ints:
     """Return the gaps that a step would close because a grade has no data, except those already fixed."""
     gaps = np.arange(*problem.layout["gaps"].indices(problem.layout.size))
     small = (point.campaign[gaps] < 2 * LEAST_GAP) & (prior.precision[gaps, gaps] < HELD)
@@ -224,7 +224,7 @@ def hold(prior: Prior, point: ParameterPoint, gaps: Ints) -> tuple[Prior, Parame
 
 
 def line_search(
-    problem: Problem,
+    problem: JudgedPairs,
     prior: Prior,
     point: ParameterPoint,
     spread: Spread,
@@ -249,7 +249,7 @@ def line_search(
         size /= 2
 
 
-def posterior_spread(problem: Problem, here: Expansion) -> Spread:
+def posterior_spread(problem: JudgedPairs, here: Expansion) -> Spread:
     """Return the posterior standard deviations over which the log-likelihood is averaged; gaps are treated as fixed."""
     inverse = solve_triangular(here.schur, np.eye(len(here.schur)), lower=True, check_finite=False)
     moved = -here.followed[problem.at_pair]  # the predictors with the campaign's parameters
@@ -270,7 +270,7 @@ def posterior_spread(problem: Problem, here: Expansion) -> Spread:
     return Spread(predictor, tied, scale)
 
 
-def log_evidence(problem: Problem, prior: Prior, here: Expansion, step: NewtonStep, spread: Spread) -> float:
+def log_evidence(problem: JudgedPairs, prior: Prior, here: Expansion, step: NewtonStep, spread: Spread) -> float:
     r"""Return the log marginal likelihood of the variances.
 
     :math:`\max + \frac12 \log|P| - \frac12 \log|I + KH| - \frac12 \log|S|`, and half the trace of the information times

@@ -21,7 +21,7 @@ from scipy.linalg import solve_triangular
 
 from probeval.arrays import Floats, Ints
 from probeval.data.pool import QueryBlock
-from probeval.relevance.inference.blocks import Arrow, LocalPosterior, Problem
+from probeval.relevance.inference.blocks import Arrow, JudgedPairs, LocalPosterior
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.newton import Mode
 from probeval.relevance.inference.posterior import Draws
@@ -48,7 +48,7 @@ class LaplaceDraws(Draws):
         The seed of the queries' random streams.
     """
 
-    problems: Sequence[Problem]
+    problems: Sequence[JudgedPairs]
     modes: Sequence[Mode]
     parts: Sequence[slice]
     moved: Floats
@@ -57,7 +57,7 @@ class LaplaceDraws(Draws):
 
     @classmethod
     def of(
-        cls, problems: Sequence[Problem], modes: Sequence[Mode], weights: Floats, n: int, rng: np.random.Generator
+        cls, problems: Sequence[JudgedPairs], modes: Sequence[Mode], weights: Floats, n: int, rng: np.random.Generator
     ) -> LaplaceDraws:
         """Return ``n`` draws, in proportion to the weights of the centres."""
         ends = np.round(np.cumsum(weights) * n).astype(int)
@@ -79,7 +79,7 @@ class LaplaceDraws(Draws):
         return len(self.order)
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> JudgedPairs:
         """The judged pairs; all problems have the same."""
         return self.problems[0]
 
@@ -212,7 +212,7 @@ class JudgedInformation:
 
     @classmethod
     def of(
-        cls, problem: Problem, mode: Mode, number: int, some: slice, variances: Mapping[str, float]
+        cls, problem: JudgedPairs, mode: Mode, number: int, some: slice, variances: Mapping[str, float]
     ) -> JudgedInformation:
         """Return the information of some queries of a block."""
         stack, arrow = problem.blocks[number], mode.arrows[number]

@@ -85,9 +85,10 @@ def estimate_campaign(collection: Collection, spec: ModelSpec, *, depth: int) ->
     scale = collection.judgments.scale()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # a missing term counts as average here
-        design = ModelDesign.of(spec.vague(), collection, depth=depth, scale=scale)
+        problem = collection.problem(depth=depth, scale=scale)
+        design = ModelDesign.of(spec.vague(), problem)
     with one_thread():
-        posterior = fit_laplace(design, collection.codes_on(design.pool, scale), points=1)
+        posterior = fit_laplace(design, problem.grades.codes, points=1)
     mode, layout = posterior.best, posterior.problem.layout
     error = np.sqrt((np.linalg.inv(mode.schur) ** 2).sum(axis=0))
 

@@ -173,7 +173,7 @@ def fit_card(
         evaluation[" + ".join(model.terms)] = {**_evaluation(model, data, yardsticks), **dropped}
     models.append(Empirical.fit(collections, depth=depth))
     scales = {str(c.judgments.scale()) for c in collections if c.judgments is not None}
-    counts = {c.name: int((c.codes_on(c.runs.top(depth).pool, c.scale()) >= 0).sum()) for c in collections}
+    counts = {c.name: int((c.problem(depth=depth).grades.codes >= 0).sum()) for c in collections}
     return Card(
         name=name,
         title=title,

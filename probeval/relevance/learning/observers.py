@@ -110,16 +110,17 @@ def _with_runs(
     """Return estimates from a campaign with runs; cached, as they are slow."""
     assert collection.judgments is not None
     scale = collection.judgments.scale()
-    design = ModelDesign.of(spec.vague(), collection, depth=depth, scale=scale)
-    codes = collection.codes_on(design.pool, scale)
-    values = labels.on(design.pool)
+    problem = replace(collection, labels=labels).problem(depth=depth, scale=scale)
+    design = ModelDesign.of(spec.vague(), problem)
+    codes = problem.grades.codes
+    assert problem.labels is not None
     of_systems = tuple(e for e in design.effects if e.effect.scope != "campaign" or e.name == SYSTEM)
     stacks, merged = Stacks(design), Stacks(replace(design, effects=of_systems))
     # The fits of grades, by the pairs that an observer labelled: mostly all of them.
     of_grades: dict[bytes, tuple[LevelVariances, LevelVariances]] = {}
     out = []
     with one_thread():
-        for observer, column in zip(labels.observers, values.T, strict=True):
+        for observer, column in zip(labels.observers, problem.labels.values.T, strict=True):
             both = (codes >= 0) & ~np.isnan(column)
             if both.sum() < FEWEST or not np.std(column[both]):
                 continue

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from probeval.arrays import Codes, Floats
-from probeval.data.collection import Collection
+from probeval.data.problem import Problem
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.errors import ModelError
@@ -32,15 +32,8 @@ class Finding(Brief):
 class Predicts(Protocol):
     """A model that predicts every pair of a campaign: a fallback model, or one with a posterior."""
 
-    def predict(
-        self,
-        collection: Collection,
-        *,
-        depth: int,
-        scale: Scale | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> RelevanceDistribution:
-        """Return P(grade) of every pair in the top ``depth``; judged pairs are certain."""
+    def predict(self, problem: Problem, *, rng: np.random.Generator | None = None) -> RelevanceDistribution:
+        """Return P(grade) of every pair; judged pairs are certain."""
 
     def check(self) -> list[Finding]:
         """Return problems of the model and their remedies."""
@@ -54,8 +47,8 @@ class FittedModel(Protocol):
     def levels(self, scale: Scale) -> Codes:
         """Return the representative grade of each level, shape (level,)."""
 
-    def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
-        """Return P(level) of every pair in the top ``depth``, NaN rows if not applicable, shape (pair, level)."""
+    def probabilities(self, problem: Problem) -> Floats:
+        """Return P(level) of every pair, NaN rows if not applicable, shape (pair, level)."""
 
     def check(self) -> list[Finding]:
         """Return problems of the model and their remedies."""
@@ -73,47 +66,34 @@ class FallbackModel(Brief):
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.relevance import FallbackModel, Uniform
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
-    >>> FallbackModel([Uniform()]).predict(campaign, depth=5)
+    >>> FallbackModel([Uniform()]).predict(campaign.problem(depth=5))
     <RelevanceDistribution: 35 pairs, 35 judged, graded:2>
     """
 
     models: Sequence[FittedModel]
 
-    def predict(
-        self,
-        collection: Collection,
-        *,
-        depth: int,
-        scale: Scale | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> RelevanceDistribution:
-        """Return P(grade) of every pair in the top ``depth``; judged pairs are certain.
+    def predict(self, problem: Problem, *, rng: np.random.Generator | None = None) -> RelevanceDistribution:
+        """Return P(grade) of every pair; judged pairs are certain.
 
         Parameters
         ----------
-        collection
+        problem
             Runs, and the judgments, metadata and labels that the models use.
-        depth
-            The depth of the pool.
-        scale
-            The scale of the grades; inferred from the judgments by default.
         rng
             Not used: there is no posterior to draw from.
         """
-        scale = collection.scale(scale)
-        pool = collection.runs.top(depth).pool
-        probability, levels, _ = self.probabilities(collection, depth=depth, scale=scale)
-        return RelevanceDistribution.of(pool, scale, probability, levels=levels, judgments=collection.judgments)
+        probability, levels, _ = self.probabilities(problem)
+        return RelevanceDistribution.of(
+            problem.pool, problem.scale, probability, levels=levels, judgments=problem.grades
+        )
 
-    def probabilities(
-        self, collection: Collection, *, depth: int, scale: Scale
-    ) -> tuple[Floats, Codes, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    def probabilities(self, problem: Problem) -> tuple[Floats, Codes, np.ndarray[tuple[int], np.dtype[np.int64]]]:
         """Return P(level) of every pair, the grades of the levels, and the position of the model of each pair."""
         found: list[tuple[Floats, Codes]] = []
         chosen: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None
         for i, model in enumerate(self.models):
-            given = model.probabilities(collection, depth=depth, scale=scale)
-            found.append((given, model.levels(scale)))
+            given = model.probabilities(problem)
+            found.append((given, model.levels(problem.scale)))
             can = ~np.isnan(given).any(axis=-1)
             chosen = np.where(can, i, -1) if chosen is None else np.where((chosen < 0) & can, i, chosen)
             if np.all(chosen >= 0):

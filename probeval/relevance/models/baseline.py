@@ -10,6 +10,7 @@ import numpy as np
 
 from probeval.arrays import Codes, Floats
 from probeval.data.collection import Collection
+from probeval.data.problem import Problem
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.errors import ModelError
@@ -28,9 +29,9 @@ class Uniform:
         """Return every grade of the scale."""
         return np.arange(len(scale), dtype=np.int16)
 
-    def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
+    def probabilities(self, problem: Problem) -> Floats:
         """Return the same probabilities for every pair."""
-        return np.full((len(collection.runs.top(depth).pool), len(scale)), 1 / len(scale))
+        return np.full((len(problem.pool), len(problem.scale)), 1 / len(problem.scale))
 
     def check(self) -> list[Finding]:
         """Return no problems: there is nothing to fit."""
@@ -67,7 +68,7 @@ class Empirical(Brief):
             if collection.judgments is None:
                 raise ModelError(f"{collection.name}: there are no judgments to learn from.")
             scale = collection.judgments.scale()
-            level = scale.level_of(collection.codes_on(collection.runs.top(depth).pool, scale))
+            level = scale.level_of(collection.problem(depth=depth, scale=scale).grades.codes)
             count = np.bincount(level[level >= 0], minlength=len(scale.levels)) + 0.5
             found.setdefault(len(count), []).append(count / count.sum())
         return cls({n: tuple(float(x) for x in np.mean(shares, axis=0)) for n, shares in sorted(found.items())})
@@ -76,10 +77,10 @@ class Empirical(Brief):
         """Return the levels of the scale."""
         return scale.levels
 
-    def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
+    def probabilities(self, problem: Problem) -> Floats:
         """Return the same probabilities for every pair."""
-        row = self.share(len(scale.levels))
-        return np.broadcast_to(row, (len(collection.runs.top(depth).pool), len(row)))
+        row = self.share(len(problem.scale.levels))
+        return np.broadcast_to(row, (len(problem.pool), len(row)))
 
     def share(self, n_levels: int) -> Floats:
         """Return the share of each level; for other numbers of levels, the mean share of the lowest, the rest even."""

@@ -11,9 +11,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from probeval.arrays import Ints
-from probeval.data.collection import Collection
-from probeval.data.scale import Scale
+from probeval.data.problem import Problem
 from probeval.display import Brief
 from probeval.errors import ModelError, did_you_mean
 from probeval.features.standards import Standards, sample_positions
@@ -70,51 +68,31 @@ class Hierarchical(Brief):
         """The terms of the model."""
         return self.prior.terms
 
-    def design(
-        self, collection: Collection, *, depth: int, scale: Scale | None = None, worth_factor: float = 1.0
-    ) -> ModelDesign:
+    def design(self, problem: Problem, *, worth_factor: float = 1.0) -> ModelDesign:
         """Return the design of a campaign, independent of its judgments; labels, if any, are part of it.
 
         ``worth_factor`` divides the errors of labels, to see what depends on their worth.
         """
-        design = self.unlabelled(collection, depth=depth, scale=scale)
-        if collection.labels is None or not distinguishes(collection.labels, design.pool):
+        design = self.unlabelled(problem)
+        if problem.labels is None or not distinguishes(problem.labels):
             return design
         at = sample_positions(len(design.pool.queries))
-        sample = design
+        sample = None
         if len(at) < len(design.pool.queries):
-            some = replace(collection, runs=collection.runs.at(at))
-            sample = self.unlabelled(some, depth=depth, scale=scale, standards=design.standards)
+            some = problem.part(at)
+            assert some.labels is not None
+            sample = self.unlabelled(some, standards=design.standards), some.labels
         with one_thread():
-            return with_labels(
-                design, self.prior.observers, collection.labels, sample=sample, worth_factor=worth_factor
-            )
+            return with_labels(design, self.prior.observers, problem.labels, sample=sample, worth_factor=worth_factor)
 
-    def unlabelled(
-        self,
-        collection: Collection,
-        *,
-        depth: int,
-        scale: Scale | None = None,
-        standards: Standards | None = None,
-        positions: Ints | None = None,
-    ) -> ModelDesign:
+    def unlabelled(self, problem: Problem, *, standards: Standards | None = None) -> ModelDesign:
         """Return the design of a campaign, or of some of its queries, before its labels are seen."""
-        return ModelDesign.of(
-            self.prior.with_stated(),
-            collection,
-            depth=depth,
-            scale=collection.scale(scale),
-            standards=standards,
-            positions=positions,
-        )
+        return ModelDesign.of(self.prior.with_stated(), problem, standards=standards)
 
     def infer(
         self,
-        collection: Collection,
+        problem: Problem,
         *,
-        depth: int,
-        scale: Scale | None = None,
         inference: Inference | None = None,
         rng: np.random.Generator | None = None,
         **options: Any,
@@ -123,10 +101,8 @@ class Hierarchical(Brief):
 
         Parameters
         ----------
-        collection
+        problem
             Runs, and optionally judgments, metadata, labels and answers.
-        depth, scale
-            The depth of the pool, and the scale of the grades; that of the judgments by default.
         inference
             ``"laplace"`` or ``"nuts"``; the model's own by default.
         rng
@@ -135,26 +111,24 @@ class Hierarchical(Brief):
             For ``"nuts"``: ``draws``, ``tune``, ``chains``, ``target_accept``, ``progress``.
         """
         model = self if inference is None else replace(self, inference=inference)
-        design = self.design(collection, depth=depth, scale=scale)
+        design = self.design(problem)
         if model.inference == "laplace":
             if options:
                 raise ModelError(f"{', '.join(options)}: for a sampler. Use inference='nuts'.")
-            return self.refit(collection, design)
-        if collection.has_answers:
+            return self.refit(problem, design)
+        if problem.collection.has_answers:
             raise ModelError("Answers about documents are fitted by inference='laplace' only: leave 'nuts' out.")
         from probeval.relevance.nuts.fit import fit_nuts  # PyMC is slow to load
 
         rng = np.random.default_rng(0) if rng is None else rng
-        return fit_nuts(design, collection.codes_on(design.pool, design.scale), rng=rng, **options)
+        return fit_nuts(design, problem.grades.codes, rng=rng, **options)
 
-    def refit(
-        self, collection: Collection, design: ModelDesign, *, last: LaplacePosterior | None = None
-    ) -> LaplacePosterior:
+    def refit(self, problem: Problem, design: ModelDesign, *, last: LaplacePosterior | None = None) -> LaplacePosterior:
         """Return the posterior by Laplace's method for an existing design; from the ``last`` one it is faster.
 
-        ``design`` is that before answers, which the collection may have more of than before.
+        ``design`` is that before answers, which the problem may have more of than before.
         """
-        judged = collection.codes_on(design.pool, design.scale)
+        judged, collection = problem.grades.codes, problem.collection
         with one_thread():
             # Without any so far, answers that are asked for are part of the model all the same.
             if collection.answers is not None or collection.magnitudes is not None:
@@ -162,29 +136,20 @@ class Hierarchical(Brief):
                 return fit_with_answers(design, judged, observations, last=last)
             return fit_laplace(design, judged, start=None if last is None else last.start)
 
-    def predict(
-        self,
-        collection: Collection,
-        *,
-        depth: int,
-        scale: Scale | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> RelevanceDistribution:
-        """Return P(grade) of every pair in the top ``depth``, with a posterior axis; judged pairs are certain."""
+    def predict(self, problem: Problem, *, rng: np.random.Generator | None = None) -> RelevanceDistribution:
+        """Return P(grade) of every pair, with a posterior axis; judged pairs are certain."""
         rng = np.random.default_rng(0) if rng is None else rng
-        return self.distribution(collection, self.infer(collection, depth=depth, scale=scale, rng=rng), rng)
+        return self.distribution(problem, self.infer(problem, rng=rng), rng)
 
-    def distribution(
-        self, collection: Collection, posterior: Posterior, rng: np.random.Generator
-    ) -> RelevanceDistribution:
+    def distribution(self, problem: Problem, posterior: Posterior, rng: np.random.Generator) -> RelevanceDistribution:
         """Return the distribution of relevance under a posterior, from joint draws of its parameters."""
         design = posterior.design
         n = self.number_of_draws(len(design.pool))
         with one_thread():
             draws: Probabilities = posterior.draw(n, rng)
-            if collection.consensus:
-                draws = ConsensusDraws.of(posterior.draw(n, rng), collection.labels, design.scale)
-            return RelevanceDistribution.of(design.pool, design.scale, draws, judgments=collection.judgments)
+            if problem.collection.consensus:
+                draws = ConsensusDraws.of(posterior.draw(n, rng), problem.labels, design.scale)
+            return RelevanceDistribution.of(design.pool, design.scale, draws, judgments=problem.grades)
 
     def number_of_draws(self, pairs: int) -> int:
         """Return the number of posterior draws of a prediction for so many pairs."""

@@ -15,6 +15,7 @@ from probeval.arrays import Codes, Floats
 from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
 from probeval.data.pool import Pool
+from probeval.data.problem import Problem
 from probeval.data.scale import Scale
 from probeval.errors import ModelError, did_you_mean
 from probeval.relevance.models.base import FallbackModel, Finding
@@ -51,7 +52,8 @@ class LabelsAsGrades:
     >>> from probeval.data import LabelTable, Pool, Runs
     >>> runs = Runs.rows(["a"] * 3, ["q"] * 3, ["d1", "d2", "d3"])
     >>> labels = LabelTable(runs.pool, ("llm",), np.array([[0.0], [5.0], [np.nan]]))
-    >>> LabelsAsGrades("llm").probabilities(Collection("", runs, labels=labels), depth=3, scale=Scale.binary()).tolist()
+    >>> problem = Collection("", runs, labels=labels).problem(depth=3, scale=Scale.binary())
+    >>> LabelsAsGrades("llm").probabilities(problem).tolist()
     [[1.0, 0.0], [0.0, 1.0], [nan, nan]]
     """
 
@@ -62,9 +64,9 @@ class LabelsAsGrades:
         """Return every grade of the scale."""
         return np.arange(len(scale), dtype=np.int16)
 
-    def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
+    def probabilities(self, problem: Problem) -> Floats:
         """Return the grade of each label, NaN rows for pairs without a label, shape (pair, grade)."""
-        return _shares(collection.labels, self.column, collection.runs.top(depth).pool, scale)
+        return _shares(problem.collection.labels, self.column, problem.pool, problem.scale)
 
     def check(self) -> list[Finding]:
         """Return the problem of every such model: it has no measure of the labels' errors."""
@@ -98,7 +100,7 @@ class CalibratedLabels:
     >>> labels = LabelTable(runs.pool, ("llm",), np.array([[0.0], [1.0], [1.0]]))
     >>> judged = Judgments.rows(["q"], ["d2"], [0])
     >>> campaign = Collection("", runs, judged, labels=labels)
-    >>> CalibratedLabels("llm").probabilities(campaign, depth=3, scale=Scale.binary()).tolist()
+    >>> CalibratedLabels("llm").probabilities(campaign.problem(depth=3, scale=Scale.binary())).tolist()
     [[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]]
     """
 
@@ -109,10 +111,10 @@ class CalibratedLabels:
         """Return the levels of the scale."""
         return scale.levels
 
-    def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
+    def probabilities(self, problem: Problem) -> Floats:
         """Return P(level) given the label, NaN rows for pairs without a label, shape (pair, level)."""
-        labelled = self._by_level(collection, collection.runs.top(depth).pool, scale)
-        return labelled @ self.table(collection, scale)
+        labelled = self._by_level(problem.collection, problem.pool, problem.scale)
+        return labelled @ self.table(problem.collection, problem.scale)
 
     def table(self, collection: Collection, scale: Scale) -> Floats:
         """Return P(level of the grade) of each level of the label, by the judgments so far, shape (level, level)."""

@@ -15,6 +15,7 @@ from scipy.linalg import block_diag
 
 from probeval.arrays import Bools, Codes, Floats, Ints
 from probeval.data.collection import Collection
+from probeval.data.problem import Problem
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.errors import FeatureError, ModelError, ProbevalWarning
@@ -114,16 +115,14 @@ def training_data(
         if collection.judgments is None:
             raise ModelError(f"{collection.name}: there are no judgments to learn from.")
         scale = collection.judgments.scale()
-        if collection.runs.teams is None:  # every system is a team of its own
-            collection = replace(collection, runs=collection.runs.with_teams({}))
-        runs = collection.runs.top(depth)
-        codes = collection.codes_on(runs.pool, scale)
+        problem = collection.problem(depth=depth, scale=scale).in_teams()
+        runs, codes = problem.runs, problem.grades.codes
         known = codes >= 0
         checkpoints: Iterable[tuple[Bools, Bools]] = [(known, known)]
         so_far = None
         if from_judgments:
             columns = mean_columns(map(FeatureName.parse, names))
-            so_far = judged_features(collection, columns, depth=depth, scale=scale)
+            so_far = judged_features(problem, columns)
             if shares is not None:
                 checkpoints = judging_checkpoints(runs, known, name=collection.name, shares=shares)
         lacking = np.zeros(len(codes), dtype=bool)
@@ -132,7 +131,7 @@ def training_data(
             totals = None if so_far is None else so_far.among(judged)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ProbevalWarning)  # missing terms are counted below
-                table = compute_features(collection, names, depth=depth, scale=scale, judged=totals)
+                table = compute_features(problem, names, judged=totals)
             x, n = table.design(terms), table.numbers_of(terms)
             complete = (np.isfinite(x) | (shrunk_terms & (n == 0))).all(axis=1)
             lacking |= wanted & ~complete
@@ -361,17 +360,18 @@ class FittedOrdinal(Brief):
         last = known[-1] if len(known) > 1 else known[0] - 1.0
         return np.linspace(known[0], last, n_levels - 1)
 
-    def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
+    def probabilities(self, problem: Problem) -> Floats:
         """Return P(level) of every pair with complete terms, NaN rows elsewhere, shape (pair, level)."""
-        names = feature_names(self.terms)
-        if not needs(names) - {"judgments"} <= set(collection.has):
-            return np.full((len(collection.runs.top(depth).pool), len(scale.levels)), np.nan)
+        names, n_levels = feature_names(self.terms), len(problem.scale.levels)
+        unknown = np.full((len(problem.pool), n_levels), np.nan)
+        if not needs(names) - {"judgments"} <= set(problem.collection.has):
+            return unknown
         try:
-            table = compute_features(collection, names, depth=depth, scale=scale)
+            table = compute_features(problem, names)
         except FeatureError:  # a column that this campaign does not have
-            return np.full((len(collection.runs.top(depth).pool), len(scale.levels)), np.nan)
+            return unknown
         eta = self.linear_predictor(table.design(self.terms), table.numbers_of(self.terms))
-        return level_probabilities(self.cuts(len(scale.levels)), eta)
+        return level_probabilities(self.cuts(n_levels), eta)
 
     def check(self) -> list[Finding]:
         """Return problems of the fit, and terms whose sign is uncertain."""

@@ -17,7 +17,6 @@ from scipy.special import logit
 from probeval.arrays import Floats, frozen
 from probeval.data.evidence import LabelTable
 from probeval.data.observers import ObserverSpec
-from probeval.data.pool import Pool
 from probeval.relevance.normal import Normal
 from probeval.relevance.observers.prior import ObserverPrior, ObserverPriors, PossiblePrior
 
@@ -75,10 +74,9 @@ class Family:
         return np.isfinite(self.extra)
 
 
-def distinguishes(labels: LabelTable, pool: Pool) -> bool:
-    """Whether a column has two different labels in a pool; without one, labels are as good as none."""
-    values = labels.on(pool)
-    return any(np.unique(column[~np.isnan(column)]).size > 1 for column in values.T)
+def distinguishes(labels: LabelTable) -> bool:
+    """Whether a column has two different labels; without one, labels are as good as none."""
+    return any(np.unique(column[~np.isnan(column)]).size > 1 for column in labels.values.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,29 +119,28 @@ class FamilyUnits:
         return Family(self.name, self.members, scores, extra, self.priors, self.level, self.unit)
 
 
-def family_units(labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats) -> tuple[FamilyUnits, ...]:
-    """Return the families of observers with labels in a pool; columns without two different labels are left out.
+def family_units(labels: LabelTable, priors: ObserverPriors, *, counts: Floats) -> tuple[FamilyUnits, ...]:
+    """Return the families of the observers of a pool's labels; columns without two different labels are left out.
 
     ``counts`` is the number of systems that retrieved each pair, shape (pair,).
     """
     by_family: dict[tuple[str, str], list[int]] = {}
     for i, spec in enumerate(labels.observers):
         by_family.setdefault((spec.kind, spec.family), []).append(i)
-    values = labels.on(pool)
-    out = (_units(name, labels, columns, values, priors, counts) for (_, name), columns in by_family.items())
+    out = (_units(name, labels, columns, priors, counts) for (_, name), columns in by_family.items())
     return tuple(family for family in out if family is not None)
 
 
-def single_families(labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats) -> tuple[Family, ...]:
+def single_families(labels: LabelTable, priors: ObserverPriors, *, counts: Floats) -> tuple[Family, ...]:
     """Return each observer as a family of its own, as the trust report and learning need them."""
-    values = labels.on(pool)
-    out = (_units(s, labels, [i], values, priors, counts) for i, s in enumerate(labels.sources))
-    return tuple(units.on(values) for units in out if units is not None)
+    out = (_units(s, labels, [i], priors, counts) for i, s in enumerate(labels.sources))
+    return tuple(units.on(labels.values) for units in out if units is not None)
 
 
 def _units(
-    name: str, labels: LabelTable, columns: Sequence[int], values: Floats, priors: ObserverPriors, counts: Floats
+    name: str, labels: LabelTable, columns: Sequence[int], priors: ObserverPriors, counts: Floats
 ) -> FamilyUnits | None:
+    values = labels.values
     columns = [i for i in columns if np.unique(values[~np.isnan(values[:, i]), i]).size > 1]
     if not columns:
         return None

@@ -85,12 +85,12 @@ class LabelModel:
         cls, design: ModelDesign, priors: ObserverPriors, labels: LabelTable, *, worth_factor: float = 1.0
     ) -> LabelModel | None:
         """Return the worth of labels by the queries of a design; None if no column has two different labels."""
-        units = family_units(labels, design.pool, priors, counts=design.counts)
+        units = family_units(labels, priors, counts=design.counts)
         if not units:
             return None
         seen = seen_design(design, priors)
-        stacks, values = Stacks(seen), labels.on(design.pool)
-        found = [family.on(values) for family in units]
+        stacks = Stacks(seen)
+        found = [family.on(labels.values) for family in units]
         levels = tuple(in_order(lambda family: level_variances(stacks, family.scores, family.extra), found))
         worth = find_worth(seen, priors, found, levels)
         settings = tuple(
@@ -187,7 +187,7 @@ def with_labels(
     priors: ObserverPriors,
     labels: LabelTable,
     *,
-    sample: ModelDesign | None = None,
+    sample: tuple[ModelDesign, LabelTable] | None = None,
     worth_factor: float = 1.0,
 ) -> ModelDesign:
     """Return the design of a campaign given its labels; unchanged if no column has two different labels.
@@ -195,18 +195,18 @@ def with_labels(
     Parameters
     ----------
     design, priors, labels
-        The campaign, the priors of observers, and the labels.
+        The campaign, the priors of observers, and the labels of its pairs.
     sample
-        The design of the queries by which the worth of labels is found; the whole one by default.
+        The design and the labels of the queries by which the worth of labels is found; all queries by default.
     worth_factor
         Divides the errors of all labels, to see what would change were they worth less, or more, than they seem.
     """
-    some = design if sample is None else sample
-    model = LabelModel.of(some, priors, labels, worth_factor=worth_factor)
+    some, seen = (design, labels) if sample is None else sample
+    model = LabelModel.of(some, priors, seen, worth_factor=worth_factor)
     if model is None:
         return design
-    whole = LabelledPart(model, design, labels.on(design.pool))
-    part = whole if some is design else LabelledPart(model, some, labels.on(some.pool))
+    whole = LabelledPart(model, design, labels.values)
+    part = whole if sample is None else LabelledPart(model, some, seen.values)
 
     def measured(setting: Worth) -> MeasuredPrior:
         mine = whole.measured(setting)

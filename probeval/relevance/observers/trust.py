@@ -21,8 +21,8 @@ from itertools import combinations
 import numpy as np
 
 from probeval.arrays import Codes, Floats
-from probeval.data.evidence import LabelTable
 from probeval.data.observers import ObserverSpec
+from probeval.data.problem import Problem
 from probeval.data.runs import Runs
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import LaplacePosterior, fit_laplace
@@ -156,9 +156,7 @@ class ObserverTrust:
 def examine(
     design: ModelDesign,
     priors: ObserverPriors,
-    runs: Runs,
-    labels: LabelTable,
-    judged: Codes,
+    problem: Problem,
     *,
     margin: float,
     rng: np.random.Generator,
@@ -171,24 +169,23 @@ def examine(
         The campaign before its labels are seen.
     priors
         The priors of observers.
-    runs, labels
-        The lists to the depth of the pool, and the labels.
-    judged
-        The judgments of the design's pool, as positions on the scale, negative where unjudged.
+    problem
+        The campaign, with labels and the judgments so far.
     margin
         The shift up to which labels count as unbiased, as a share of the range of the labels.
     rng
         Draws the shifts for intervals.
     """
-    suspects = Suspects.of(runs, design)
-    found = single_families(labels, design.pool, priors, counts=design.counts)
-    values = labels.on(design.pool)
+    labels = problem.labels
+    assert labels is not None
+    suspects = Suspects.of(problem.lists)
+    found = single_families(labels, priors, counts=design.counts)
     out = []
     with one_thread():
         stacks = Stacks(seen_design(design, priors))
         for family in found:
-            given = values[:, labels.sources.index(family.name)]
-            out.append(_examine_one(design, stacks, priors, family, suspects, given, judged, margin, rng))
+            given = labels.values[:, labels.sources.index(family.name)]
+            out.append(_examine_one(design, stacks, priors, family, suspects, given, problem.grades.codes, margin, rng))
     return tuple(sorted(out, key=lambda trust: -trust.slope))
 
 
@@ -201,16 +198,15 @@ class Suspects:
     columns: Floats
 
     @classmethod
-    def of(cls, runs: Runs, design: ModelDesign) -> Suspects:
-        """Return the suspects of a campaign: the centred columns of the documents of each team."""
+    def of(cls, runs: Runs) -> Suspects:
+        """Return the suspects among systems: the centred columns of the documents of each team."""
         members: dict[str, list[int]] = {}
         for system, team in enumerate(runs.systems if runs.teams is None else runs.teams):
             members.setdefault(str(team), []).append(system)
-        place = runs.pool.within(design.pool)
-        columns = np.zeros((len(design.pool), len(members)))
+        columns = np.zeros((len(runs.pool), len(members)))
         for i, of in enumerate(members.values()):
             pairs = runs.pairs[of]
-            columns[place[np.unique(pairs[pairs >= 0])], i] = 1.0
+            columns[np.unique(pairs[pairs >= 0]), i] = 1.0
         systems = tuple(tuple(str(runs.systems[s]) for s in of) for of in members.values())
         return cls(tuple(members), systems, columns - columns.mean(axis=0))
 

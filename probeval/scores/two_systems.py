@@ -10,9 +10,10 @@ import pandas as pd
 
 from probeval.display import Shown, View
 from probeval.relevance.models.hierarchical import Hierarchical
-from probeval.scores import Comparison, Scores
+from probeval.scores.compare import Comparison
 from probeval.scores.documents import UserEffects
-from probeval.selection.judging import JudgingState
+from probeval.scores.estimate import ScoreEstimate
+from probeval.scores.scores import Scores
 
 __all__ = ["DecidedPair", "TwoSystems", "decide", "on_new_queries", "without_labels"]
 
@@ -83,7 +84,7 @@ class TwoSystems(Shown):
     >>> import probeval
     >>> runs = {"bm25": {"q1": {"d1": 2.0, "d2": 1.0}}, "dense": {"q1": {"d2": 2.0, "d3": 1.0}}}
     >>> evaluation = probeval.evaluate(runs, "P@2", qrels={"q1": {"d1": 1, "d3": 0}}, scale="binary")
-    >>> print(*decide(evaluation.state, "bm25", "dense").sentences())
+    >>> print(*decide(evaluation.estimate, "bm25", "dense").sentences())
     bm25 is better than dense on these queries: 0.5000 more P@2 [0.5000, 0.5000], probability >0.999.
     """
 
@@ -233,24 +234,24 @@ def probability(p: float) -> str:
 
 
 def decide(
-    state: JudgingState, a: str, b: str, *, level: float = 0.95, unlabelled: JudgingState | None = None
+    estimate: ScoreEstimate, a: str, b: str, *, level: float = 0.95, unlabelled: ScoreEstimate | None = None
 ) -> TwoSystems:
     """Compare two systems on these queries and on new ones.
 
     Parameters
     ----------
-    state
-        The judging.
+    estimate
+        The scores.
     a, b
         The systems.
     level
         The confidence from which there is a verdict, and the probability of intervals.
     unlabelled
-        The judging without labels (:func:`without_labels`), to see what they contributed.
+        The same without labels (:func:`without_labels`), to see what they contributed.
     """
-    rope, new = state.judging.rope, on_new_queries(state.scores)
+    rope, new = estimate.estimation.rope, on_new_queries(estimate.scores)
     return TwoSystems(
-        state.scores.with_target("collection").compare(a, b, rope=rope),
+        estimate.scores.with_target("collection").compare(a, b, rope=rope),
         None if new is None else new.compare(a, b, rope=rope),
         None if unlabelled is None else unlabelled.scores.with_target("collection").compare(a, b, rope=rope),
         level,
@@ -267,9 +268,9 @@ def on_new_queries(scores: Scores) -> Scores | None:
     return replace(scores, target="population", family="t")
 
 
-def without_labels(state: JudgingState) -> JudgingState | None:
-    """Return the same state had there been no labels; None without labels, or with a model that needs them."""
-    judging = state.judging
-    if judging.collection.labels is None or judging.collection.consensus or not isinstance(judging.model, Hierarchical):
+def without_labels(estimate: ScoreEstimate) -> ScoreEstimate | None:
+    """Return the same had there been no labels; None without labels, or with a model that needs them."""
+    collection = estimate.estimation.collection
+    if collection.labels is None or collection.consensus or not isinstance(estimate.estimation.model, Hierarchical):
         return None
-    return state.relabelled(())
+    return estimate.relabelled(())

@@ -9,9 +9,8 @@ from typing import TypedDict, cast
 import numpy as np
 import pandas as pd
 
-from probeval.data.collection import Collection
 from probeval.data.observers import ObserverSpec
-from probeval.data.scale import Scale
+from probeval.data.problem import Problem
 from probeval.display import Shown, View
 from probeval.features import feature_names, needs
 from probeval.relevance.inference.laplace import LaplacePosterior
@@ -20,7 +19,7 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.labels import CalibratedLabels, LabelsAsGrades
 from probeval.relevance.observers.trust import agreement
 from probeval.relevance.observers.worth import judgments_to_tell
-from probeval.selection.judging import JudgingState
+from probeval.scores.estimate import ScoreEstimate
 
 __all__ = [
     "LabelSource",
@@ -226,21 +225,14 @@ def uses_labels(model: Predicts) -> bool:
 
 
 def labels_used(
-    collection: Collection,
-    *,
-    depth: int,
-    scale: Scale,
-    model: Predicts | None = None,
-    posterior: LaplacePosterior | None = None,
+    problem: Problem, *, model: Predicts | None = None, posterior: LaplacePosterior | None = None
 ) -> LabelsUsed:
     """The sources of labels of a campaign with its judgments.
 
     Parameters
     ----------
-    collection
+    problem
         Runs, labels and judgments; without labels the result is empty.
-    depth, scale
-        The depth of the pool, and the scale of the grades.
     model
         The model that uses the labels; None if there are several.
     posterior
@@ -253,19 +245,17 @@ def labels_used(
     >>> from probeval.data import LabelTable
     >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=5)
     >>> given = LabelTable(campaign.runs.pool, ("my_llm",), campaign.judgments.grades()[:, None])
-    >>> found = labels_used(replace(campaign, labels=given), depth=5, scale=campaign.scale())
+    >>> found = labels_used(replace(campaign, labels=given).problem(depth=5))
     >>> print(*found.sentences())
     Labels: my_llm labels 100% of the pool; on 56 judged pairs its correlation with the grades is 1.00, 100% equal.
     """
-    labels = collection.labels
+    labels, judged = problem.labels, problem.grades.codes
     if labels is None:
         return LabelsUsed(())
-    pool = collection.runs.top(depth).pool
-    values, judged = labels.on(pool), collection.codes_on(pool, scale)
     found, sources = _found(posterior), []
-    for observer, given in zip(labels.observers, values.T, strict=True):
+    for observer, given in zip(labels.observers, labels.values.T, strict=True):
         both = (judged >= 0) & ~np.isnan(given)
-        correlation, equal = agreement(observer, given[both], judged[both], len(scale))
+        correlation, equal = agreement(observer, given[both], judged[both], len(problem.scale))
         slope, p_reversed, needed = found.get(observer.name, (None, None, None))
         sources.append(
             LabelSource(
@@ -308,17 +298,10 @@ def _found(posterior: LaplacePosterior | None) -> Mapping[str, tuple[float, floa
     return out
 
 
-def labels_of(state: JudgingState) -> LabelsUsed:
-    """The sources of labels at a state of the judging."""
-    judging = state.judging
-    used = labels_used(
-        state.collection,
-        depth=judging.depth,
-        scale=judging.scale,
-        model=judging.model,
-        posterior=state.prediction.posterior,
-    )
-    shares = state.labelled_shares
+def labels_of(estimate: ScoreEstimate) -> LabelsUsed:
+    """The sources of the labels that an estimate uses."""
+    used = labels_used(estimate.problem, model=estimate.estimation.model, posterior=estimate.prediction.posterior)
+    shares = estimate.labelled_shares
     if shares is None:
         return used
     sources = (replace(s, labelled=share) for s, share in zip(used.sources, shares.tolist(), strict=True))

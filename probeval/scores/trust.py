@@ -14,7 +14,7 @@ from probeval.errors import DataError, ModelError
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.observers.trust import ObserverTrust, examine
 from probeval.reporting import SILENT, Reporter
-from probeval.selection.judging import JudgingState
+from probeval.scores.estimate import ScoreEstimate
 from probeval.streams import Purpose, stream
 
 __all__ = ["Alternative", "TrustDocument", "TrustReport", "trust"]
@@ -159,27 +159,26 @@ class TrustReport(Shown):
         return tuple(f"{o.observer.name}: {o.finding}" for o in self.observers)
 
 
-def trust(state: JudgingState, *, margin: float = MARGIN, reporter: Reporter = SILENT) -> TrustReport:
+def trust(estimate: ScoreEstimate, *, margin: float = MARGIN, reporter: Reporter = SILENT) -> TrustReport:
     """Examine the sources of labels of a campaign with its judgments so far.
 
     Parameters
     ----------
-    state
-        The judging, with a hierarchical model and labels.
+    estimate
+        Scores by a hierarchical model with labels.
     margin
         The shift up to which labels count as unbiased, as a share of their range.
     reporter
         Receives progress and remarks.
     """
-    judging = state.judging
-    model, labels = judging.model, judging.collection.labels
+    model, labels = estimate.estimation.model, estimate.estimation.collection.labels
     if labels is None:
         raise DataError("A trust report examines labels, and there are none. Give --labels FILE.")
     if not isinstance(model, Hierarchical):
         raise ModelError("Only the hierarchical model examines labels. Use --model hierarchical.")
     if not 0 < margin < 1:
         raise DataError(f"The margin is a share of the labels' range between 0 and 1, got {margin:g}.")
-    observers = examined(state, margin=margin)
+    observers = examined(estimate, margin=margin)
     cases: list[tuple[str, float, tuple[str, ...]]] = [
         ("worth halved", 0.5, labels.sources),
         ("worth doubled", 2.0, labels.sources),
@@ -187,35 +186,29 @@ def trust(state: JudgingState, *, margin: float = MARGIN, reporter: Reporter = S
     families = list(dict.fromkeys(o.family for o in labels.observers))
     for family in families:
         kept = tuple(o.name for o in labels.observers if o.family != family)
-        if kept or not judging.collection.consensus:  # without labels there is no consensus
+        if kept or not estimate.collection.consensus:  # without labels there is no consensus
             cases.append((f"without {family}" if kept else "without labels", 1.0, kept))
     return TrustReport(
-        observers, tuple(_alternative(state, *case) for case in reporter.track(cases, "Alternatives")), margin
+        observers, tuple(_alternative(estimate, *case) for case in reporter.track(cases, "Alternatives")), margin
     )
 
 
-def examined(state: JudgingState, *, margin: float = MARGIN) -> tuple[ObserverTrust, ...]:
+def examined(estimate: ScoreEstimate, *, margin: float = MARGIN) -> tuple[ObserverTrust, ...]:
     """Return the trust in each source of labels alone, the steepest slope first."""
-    judging = state.judging
-    model, labels = judging.model, judging.collection.labels
+    model, problem = estimate.estimation.model, estimate.problem
     assert isinstance(model, Hierarchical)
-    assert labels is not None
-    now = state.collection
-    design = model.unlabelled(now, depth=judging.depth, scale=judging.scale)
     return examine(
-        design,
+        model.unlabelled(problem),
         model.prior.observers,
-        judging.runs,
-        labels,
-        now.codes_on(design.pool, judging.scale),
+        problem,
         margin=margin,
-        rng=stream(judging.seed, Purpose.TRUST),
+        rng=stream(estimate.estimation.seed, Purpose.TRUST),
     )
 
 
-def _alternative(state: JudgingState, case: str, factor: float, sources: tuple[str, ...]) -> Alternative:
-    ranking = state.relabelled(sources, worth_factor=factor).ranking
-    return Alternative(case, _tau(ranking.scores.mean, state.scores.mean), ranking.confidence, ranking.order[0])
+def _alternative(estimate: ScoreEstimate, case: str, factor: float, sources: tuple[str, ...]) -> Alternative:
+    ranking = estimate.relabelled(sources, worth_factor=factor).ranking
+    return Alternative(case, _tau(ranking.scores.mean, estimate.scores.mean), ranking.confidence, ranking.order[0])
 
 
 def _tau(x: Floats, y: Floats) -> float:

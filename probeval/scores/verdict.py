@@ -1,4 +1,4 @@
-"""Decided, open and undecidable comparisons, and the fairness of judging between teams."""
+"""Decided, open and undecidable comparisons."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from typing import TypedDict
 import numpy as np
 import pandas as pd
 
-from probeval.arrays import Bools, Floats
+from probeval.arrays import Bools
 from probeval.display import Shown
-from probeval.reporting import SILENT, Reporter
-from probeval.scores import Ranking
-from probeval.selection.judging import JudgingState
-from probeval.selection.reuse import contributed, team_names, without
+from probeval.scores.compare import Ranking
 from probeval.ties import TIE
 
-__all__ = ["Verdict", "VerdictDocument", "fairness"]
+__all__ = ["Verdict", "VerdictDocument"]
 
 
 class VerdictDocument(TypedDict):
@@ -122,43 +119,3 @@ def _on_new_queries(ranking: Ranking) -> Ranking:
     known = replace(scores.joint, covariance=np.zeros_like(scores.joint.covariance), draws=None)
     judged = replace(scores, joint=known, target="population", family="t")
     return Ranking(judged, ranking.draws[:0], ranking.rope)
-
-
-def fairness(state: JudgingState, *, reporter: Reporter = SILENT) -> pd.DataFrame:
-    """Return the coverage of judging per team, or per system without teams, and its effect on scores.
-
-    ``judged`` is the share of its pairs that are judged, ``own`` the number of pairs that it alone retrieved, and
-    ``own_judged`` the judged share of these. ``score`` is the mean score of its systems, ``left_out`` the mean had the
-    team not contributed to the pool (its own pairs not judged), and ``shift`` the ranks its best system would lose.
-    """
-    state.check_whole("The share of each team needs")
-    teams = np.array(team_names(state.judging.runs), dtype=object)
-    certain, has = state.prediction.relevance.certain, state.context.retrieved.toarray() > 0
-    mean, rows = state.scores.mean, []
-    names: list[str] = list(dict.fromkeys(teams))
-    for team in reporter.track(names, "Leaving teams out"):
-        mine = teams == team
-        pairs, own = has[mine].any(axis=0), contributed(has, mine)
-        left = mean if not (own & certain).any() else _without(state, own)
-        best = int(np.flatnonzero(mine)[np.argmax(mean[mine])])
-        rows.append(
-            {
-                "team": team,
-                "systems": int(mine.sum()),
-                "pairs": int(pairs.sum()),
-                "judged": float(certain[pairs].mean()) if pairs.any() else float("nan"),
-                "own": int(own.sum()),
-                "own_judged": float(certain[own].mean()) if own.any() else float("nan"),
-                "score": float(mean[mine].mean()),
-                "left_out": float(left[mine].mean()),
-                "shift": int((left > left[best] + TIE).sum() - (mean > mean[best] + TIE).sum()),
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def _without(state: JudgingState, own: Bools) -> Floats:
-    """Return the mean scores had these pairs not been judged, shape (system,)."""
-    kept = without(state.judgments, state.judging.pool, own)
-    # The same random numbers as the state, so that only the judgments differ.
-    return state.judging.state(kept, last=state.prediction).scores.mean
