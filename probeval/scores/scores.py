@@ -59,7 +59,8 @@ class Scores(Shown):
     >>> from probeval.relevance import FallbackModel, Uniform
     >>> from probeval.scores import evaluate
     >>> runs = as_runs({"a": {"q": {"d1": 2, "d2": 1}}, "b": {"q": {"d2": 2, "d3": 1}}})
-    >>> relevance = FallbackModel([Uniform()]).predict(Collection("", runs), depth=2, scale=Scale.binary())
+    >>> problem = Collection("", runs).problem(depth=2, scale=Scale.binary())
+    >>> relevance = FallbackModel([Uniform()]).predict(problem)
     >>> scores = evaluate(runs, relevance, "P@2")
     >>> scores["a"].mean(), round(scores["a"].standard_deviation(), 4)
     (0.5, 0.3536)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import probeval
-from probeval.data import write_partitions
+from probeval.data import open_partitions, write_partitions
 from probeval.features import standards
 from probeval.parallel import parallel
 from tests.bench.long_campaign import partitions
@@ -87,6 +87,10 @@ def test_the_life_of_a_cluster(folders, local, tmp_path):
             started.add_worker()
         started.wait_for(2)
         expect_the_same(folders[7], started, local)
+        plain = open_partitions(folders[1]).read(0)  # in memory: the workers get its queries, not a folder
+        there = probeval.evaluate(plain, "DCG@10", scale="graded:3", scheduler=started.address)
+        assert len(there.estimate.estimation.pool.queries) < len(plain.runs.queries)
+        assert_agree(there.to_dict(), local)
         expect_that_waiting_work_is_cancelled(started)
         assert_agree(evaluated_while_a_worker_is_killed(folders[24], started), local)
         expect_that_another_version_is_refused(folders[7], started, tmp_path)

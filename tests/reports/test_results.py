@@ -22,8 +22,8 @@ from probeval.reports.results import EffectSize
 from probeval.reports.satisfaction import users
 from probeval.reports.sections import judging, model, pairs, ranking, reliability
 from probeval.satisfaction import load_agreement, load_mapping
-from probeval.selection import Judging
 from probeval.scores.two_systems import probability
+from probeval.selection import Judging
 
 ALL = ["ranking", "teams", "pairs", "queries", "judging", "model", "reliability", "users", "new-query", "paper", "made"]
 
@@ -65,7 +65,7 @@ def _open_race(*names: str) -> ReportResults:
     lists = {name: {q: {"sure" if name.startswith("tied") else name: 1.0} for q in queries} for name in names}
     collection = Collection("race", as_runs(lists), as_judgments(judged))
     found = probeval.evaluate(collection, "P@1", model="uniform", scale=Scale.binary(), draws=2000)
-    return ReportResults.of(found.state, found.choice)
+    return ReportResults.of(found.judging(), found.choice)
 
 
 OPEN = [f"open-{i}" for i in range(9)]
