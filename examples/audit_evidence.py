@@ -89,10 +89,9 @@ class Fixed:
 
     probability: np.ndarray
 
-    def predict(self, collection, *, depth, scale=None, rng=None):
+    def predict(self, problem, *, rng=None):
         """Return P(grade) of every pair; judged pairs are certain."""
-        pool = collection.runs.top(depth).pool
-        return RelevanceDistribution.of(pool, scale, self.probability, judgments=collection.judgments)
+        return RelevanceDistribution.of(problem.pool, problem.scale, self.probability, judgments=problem.grades)
 
     def check(self):
         """Return no problems."""

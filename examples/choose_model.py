@@ -56,7 +56,7 @@ class OverlapAlone(System):
         cosine = has @ has.T / np.sqrt(np.outer(size, size))
         value, vector = np.linalg.eigh(cosine / (1 - cosine[np.triu_indices(len(size), 1)].mean()))
         root = (vector * np.sqrt(np.maximum(value, 0.0))) @ vector.T
-        table = compute_features(view.collection.problem(depth=view.depth, scale=view.scale), ["wSYS"])
+        table = compute_features(view.problem, ["wSYS"])
         mean = has @ np.log(table["wSYS"]) / size
         along = (mean - mean.mean()) / np.linalg.norm(mean - mean.mean())
         return replace(view.membership, mix=root - (1 - self.left) * np.outer(along, along @ root))
@@ -149,7 +149,7 @@ class Variant:
             class View(CampaignView):
                 membership = property(plain)
 
-            CampaignView.membership = property(lambda view: weighted(View(view.collection, view.depth, view.scale)))
+            CampaignView.membership = property(lambda view: weighted(View(view.problem)))
         estimate_campaign.cache_clear()
         try:
             yield self
@@ -220,17 +220,17 @@ class Work:
 def figures(model: Hierarchical, campaign, depth: int, *, truth: bool) -> dict[str, float]:
     """Return the log score of all judgments, of the rest after a few, and tau with nothing judged."""
     scale = campaign.scale()
-    design = model.design(campaign.problem(depth=depth, scale=scale))
-    codes = campaign.codes_on(design.pool, scale)
+    problem = campaign.problem(depth=depth, scale=scale)
+    design, codes = model.design(problem), problem.grades.codes
     known = np.flatnonzero(codes >= 0)
-    out = {"log score": model.refit(campaign, design).log_evidence, "judgments": float(len(known))}
+    out = {"log score": model.refit(problem, design).log_evidence, "judgments": float(len(known))}
     judgments = campaign.judgments.on(design.pool)
     for share in SHARES:
         left = []
         for seed in range(SEEDS):
             order = np.random.default_rng(seed).permutation(known)
             first, rest = np.split(order, [int(np.ceil(share * len(known)))])
-            some = replace(campaign, judgments=judgments.take(np.isin(judgments.pair, first)))
+            some = problem.with_judgments(judgments.take(np.isin(judgments.pair, first)))
             relevance = model.distribution(some, model.refit(some, design), np.random.default_rng(0))
             probability = relevance.probability.mean(axis=0)[rest, scale.level_of(codes[rest])]
             left.append(float(np.log(np.maximum(probability, 1e-12)).mean()))

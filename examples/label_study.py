@@ -144,15 +144,15 @@ class Study:
             counts = [n for n in JUDGED if n <= most]
             order_of = self.judged(name, labels, order, seed, most) if most else np.empty(0, np.int64)
             given = replace(held.collection, judgments=None, labels=labels)
-            design = model.design(given.problem(depth=10, scale=held.scale))
-            rows = []
+            problem = given.problem(depth=10, scale=held.scale)
+            design, rows = model.design(problem), []
             for n in counts:
-                collection = replace(held.after(order_of[:n]), labels=labels)
-                posterior = model.refit(collection, design)
-                predicted = model.distribution(collection, posterior, stream(seed, name, Purpose.PREDICTION))
+                now = problem.with_judgments(held.after(order_of[:n]).judgments)
+                posterior = model.refit(now, design)
+                predicted = model.distribution(now, posterior, stream(seed, name, Purpose.PREDICTION))
                 turned = 0.0 if labels is None else p_reversed(posterior)
                 for metric in METRICS:
-                    scores = evaluate(collection.lists(10), predicted, metric, rng=stream(seed, Purpose.SCORES), n=1000)
+                    scores = evaluate(problem.lists, predicted, metric, rng=stream(seed, Purpose.SCORES), n=1000)
                     rows.append(
                         {"campaign": TITLES[name], "column": label, "name": known, "order": order, "seed": seed}
                         | {"judged": n, "metric": metric, "reversed": turned}
@@ -320,9 +320,9 @@ def broken(study: Study, args: argparse.Namespace) -> str:
         values = np.where(rng.random(labels.values.shape) < MISSING, np.nan, labels.values)
         runs = with_broken(run, campaign.judgments, rng)
         given = Collection(name=name, runs=runs, labels=LabelTable(labels.pool, labels.sources, values))
-        design = model.design(given.problem(depth=10, scale=held.scale))
-        posterior = model.refit(given, design)
-        scores = evaluate(given.lists(10), model.distribution(given, posterior, np.random.default_rng(0)), METRICS[0])
+        problem = given.problem(depth=10, scale=held.scale)
+        posterior = model.refit(problem, model.design(problem))
+        scores = evaluate(problem.lists, model.distribution(problem, posterior, np.random.default_rng(0)), METRICS[0])
         return {
             "campaign": TITLES[name], "seed": seed, "P(baseline higher)": scores.ranking().p_higher[0, 1],
             "P(reversed)": p_reversed(posterior), "right": scores.mean[0] > scores.mean[1],
@@ -357,13 +357,13 @@ def reversals(study: Study, args: argparse.Namespace) -> str:
     def one(label: str, seed: int) -> dict:
         held, model = study.held(DL20), study.model(DL20)
         labels = table_of.take([label])
-        known = held.known[~np.isnan(labels.on(held.pool)[held.known, 0])]
+        known = held.known[~np.isnan(labels.on(held.pool).values[held.known, 0])]
         n = AMONG[label.partition("_")[0]]
         picked = stream(seed, label, Purpose.PILOT).permutation(known)[:n]
-        given = replace(held.after(picked), labels=labels)
-        design = model.design(given.problem(depth=10, scale=held.scale))
-        posterior = model.refit(given, design)
-        before = p_reversed(model.refit(replace(given, judgments=None), design))
+        problem = replace(held.after(picked), labels=labels).problem(depth=10, scale=held.scale)
+        design = model.design(problem)
+        posterior = model.refit(problem, design)
+        before = p_reversed(model.refit(problem.with_judgments(None), design))
         return {"column": label, "judged": n, "seed": seed, "before": before, "after": p_reversed(posterior)}
 
     pieces = [

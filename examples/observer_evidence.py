@@ -173,7 +173,7 @@ def reversed_labels(labels: LabelTable) -> LabelTable:
 
 def permuted(labels: LabelTable, pool, seed: int) -> LabelTable:
     """Return a column with the labels of a pool's pairs permuted."""
-    values = labels.on(pool)
+    values = labels.on(pool).values
     return LabelTable(pool, labels.sources, values[np.random.default_rng(seed).permutation(len(values))])
 
 
@@ -400,15 +400,14 @@ def unfair(work: Work) -> str:
     """Return the section on a labeller that favours one team, and on an honest one."""
     held = work.held(DL19, "gpt4o_umbrela")
     model, runs = work.model(DL19), held.collection.runs.top(10)
-    design = model.unlabelled(held.collection.problem(depth=10, scale=held.scale))
-    known = held.collection.codes_on(design.pool, held.scale)
+    problem = held.collection.problem(depth=10, scale=held.scale)
+    design, known = model.unlabelled(problem), problem.grades.codes
 
     def examined(labels, seed):
         picked = np.random.default_rng(seed).permutation(np.flatnonzero(known >= 0))[: round(TENTH * len(known))]
-        judged = np.full(len(known), -1, dtype=np.int16)
-        judged[picked] = known[picked]
+        given = replace(held.after(picked), labels=labels).problem(depth=10, scale=held.scale)
         rng = stream(seed, DL19, Purpose.TRUST)
-        return examine(design, model.prior.observers, runs, labels, judged, margin=0.1, rng=rng)[0].biases
+        return examine(design, model.prior.observers, given, margin=0.1, rng=rng)[0].biases
 
     honest = held.collection.labels
     rows = []

@@ -215,7 +215,7 @@ def test_an_effect_takes_part_in_fits_both_inferences_and_synthetic_campaigns(ou
     posterior = model.infer(past[0].problem(depth=6, scale=Scale.graded(2)))
     assert posterior.design.names[-1] == "best_rank"
     assert posterior.log_sds["best_rank"].sd < model.prior.log_sds["best_rank"].sd
-    sampled = SampledPairs.of(posterior.design, past[0].codes_on(posterior.design.pool, Scale.graded(2)))
+    sampled = SampledPairs.of(posterior.design, past[0].problem(depth=6, scale=Scale.graded(2)).grades.codes)
     assert (sampled.coordinate_effect == posterior.design.position("best_rank")).any()
     code = "print([e.name for e in pickle.loads(given).effects][-1])"
     assert in_another_process(code, pickle.dumps(model.prior), tmp_path) == "best_rank\n"

@@ -64,7 +64,7 @@ MAY_IMPORT = {
     "relevance": RELEVANCE | {"bayes"},
     "scores": SCORES,
     "selection": SELECTION,
-    "partitioned": ABOVE_SELECTION,
+    "partitioned": SELECTION,
     "reliability": BASE | {"bayes", "data", "metrics", "scores"},
     "preferences": BASE | {"data"},
     "satisfaction": BASE | {"data", "metrics", "scores", "preferences"},

@@ -32,7 +32,6 @@ from probeval.simulation import Contender, SimulationProtocol, forecast, plan, s
 OWN = '''
 import numpy as np
 
-from probeval.data import Scale
 from probeval.metrics import define
 from probeval.relevance import RelevanceDistribution, register_model
 from probeval.selection import StoppingRule, register_policy, register_rule
@@ -63,16 +62,13 @@ class FirstRanks:
     def fit(self, collections, *, depth):
         return FirstRanks(float(np.mean([(c.judgments.grade > 0).mean() for c in collections])))
 
-    def predict(self, collection, *, depth, scale=None, rng=None):
-        scale = scale or Scale.binary()
-        runs = collection.runs.top(depth)
-        first = np.zeros(len(runs.pool), dtype=bool)
-        first[runs.pairs[:, :, 0].ravel()] = True
+    def predict(self, problem, *, rng=None):
+        scale = problem.scale
+        first = np.zeros(len(problem.pool), dtype=bool)
+        first[problem.runs.pairs[:, :, 0].ravel()] = True
         p = relevant(first, self.other)
         rest = p[:, None] * np.full(len(scale) - 1, 1 / (len(scale) - 1))
-        return RelevanceDistribution.of(
-            runs.pool, scale, np.column_stack([1 - p, rest]), judgments=collection.judgments
-        )
+        return RelevanceDistribution.of(problem.pool, scale, np.column_stack([1 - p, rest]), judgments=problem.grades)
 
 
 class Found(StoppingRule):

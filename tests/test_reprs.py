@@ -138,7 +138,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     store = probeval.Campaign.create(folder / "c.db", some, metric="P@4", model="uniform", name="c" * 100)
     made += [store, store.status(), store.setup, store.state, store.judging_state(), *store.log()]
     page = next(one for one in made if type(one).__name__ == "Page")
-    made += [page.sections[0], *page.sections[0].parts, evaluation.state.prediction]
+    made += [page.sections[0], *page.sections[0].parts, evaluation.estimate.prediction]
     return {type(one).__name__: one for one in made}
 
 

@@ -23,7 +23,6 @@ from probeval.api.settings import MEASURE, ChoosingByErrors, Distribution, Level
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Collection, Partitions, Scale, as_judgments, with_reference
 from probeval.data.collection import JUDGED
-from probeval.data.problem import Grades
 from probeval.errors import DataError, ModelError
 from probeval.metrics import AnyMetric, Metric
 from probeval.metrics.aggregates import check_aggregate
@@ -189,7 +188,8 @@ def _note_disagreements(collection: Collection, scale: Scale, reporter: Reporter
     """Pairs whose assessors differ are not certain."""
     if collection.judgments is None:
         return
-    n = int((Grades.of(collection.judgments, collection.runs.pool, scale).high >= 0).sum())
+    here = collection.judgments.on(collection.runs.pool, collection.judged_places)
+    n = int((here.limits(scale)[1] >= 0).sum())
     if n:
         reporter.say(
             f"Assessors differ on {n:,} pairs: their grades are uncertain, between the lowest and the highest given."

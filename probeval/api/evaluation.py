@@ -160,7 +160,7 @@ class Evaluation(Shown):
         judging = Judging.choosing(now.estimation, policy, goal=goal, explore=explore)
         if judging.metric != now.estimation.metric:  # the goal has a measure of its own
             now = now.by(judging.metric, depth=judging.depth)
-        return JudgingState(judging, now, len(now.judgments))
+        return JudgingState(judging, now, now.answered)
 
     def posterior(self, *, inference: Inference = "laplace", **options: Any) -> Posterior:
         """The posterior of the hierarchical model; that of NUTS has ``to_arviz()``.

@@ -310,8 +310,9 @@ class Remarks(Reporter):
 
 def _check_match(collection: Collection, qrels: Any, labels: Any) -> None:
     """Raise an error if no judgment, or no label, is of a pair that the runs retrieved."""
+    places_of = _places(collection)
     for what, table, given in (("judgments", collection.judgments, qrels), ("labels", collection.labels, labels)):
-        places = _places(table, collection)
+        places = places_of[what]
         if table is None or not len(places) or (places >= 0).any():
             continue
         runs, other = collection.runs.pool, table.pool
@@ -331,13 +332,14 @@ def _check_match(collection: Collection, qrels: Any, labels: Any) -> None:
         )
 
 
-def _places(table: Judgments | LabelTable | None, collection: Collection) -> Ints:
-    """The position in the pool of the runs of each judged or labelled pair, -1 outside."""
-    if table is None:
-        return np.empty(0, dtype=np.int64)
-    places = table.pool.within(collection.runs.pool)
-    given = np.unique(table.pair) if isinstance(table, Judgments) else ~np.isnan(table.values).all(axis=1)
-    return np.asarray(places[given])
+def _places(collection: Collection) -> dict[str, Ints]:
+    """The position in the pool of the runs of each judged and each labelled pair, -1 outside."""
+    judgments, labels = collection.judgments, collection.labels
+    judged, labelled = collection.judged_places, collection.labelled_places
+    return {
+        "judgments": judged if judgments is None else judged[np.unique(judgments.pair)],
+        "labels": labelled if labels is None else labelled[~np.isnan(labels.values).all(axis=1)],
+    }
 
 
 def _pairs_of(pool: Pool, queries: Sequence[str]) -> Iterable[str]:
@@ -353,8 +355,7 @@ def _three(ids: Iterable[str]) -> str:
 
 def note_outside(collection: Collection, reporter: Reporter) -> None:
     """Report the judged and labelled pairs that no run retrieved: they are not evaluated."""
-    for what, table in (("judged", collection.judgments), ("labelled", collection.labels)):
-        places = _places(table, collection)
+    for what, places in zip(("judged", "labelled"), _places(collection).values(), strict=True):
         outside = int((places < 0).sum())
         if outside:
             reporter.say(f"{outside:,} of {len(places):,} {what} pairs are not counted: no run retrieved them.")

@@ -12,7 +12,7 @@ from probeval.api.settings import MEASURE, Jobs, Mapping, Rope, Scoring, WorkOnP
 from probeval.api.users import as_rope
 from probeval.data import with_reference
 from probeval.metrics import AnyMetric
-from probeval.records import About, parse_counts, task
+from probeval.records import About, parse_counts, part, task
 from probeval.scores import labels_used
 from probeval.scores.evaluate import as_metric
 
@@ -58,6 +58,7 @@ class PlanInputs(WorkOnParts, Scoring, Evidence):
 
     def run(self) -> Plan:
         """The plan."""
+        from probeval.simulation import Prices, Variants
         from probeval.simulation import plan as make_plan
         from probeval.simulation.forecast import PATHS
 
@@ -85,15 +86,10 @@ class PlanInputs(WorkOnParts, Scoring, Evidence):
         return make_plan(
             collection,
             choice.model,
-            metric=self.metric,
+            self.metric,
             targets=self.target,
+            variants=part(self, Variants, prices=Prices() if self.prices is None else self.prices),
             scale=choice.scale,
-            queries=self.queries,
-            depths=self.depths,
-            assessors=self.assessors,
-            disagreement=self.disagreement,
-            difference=self.difference,
-            prices=self.prices,
             n_jobs=self.jobs,
             scheduler=self.scheduler,
             seed=self.seed,

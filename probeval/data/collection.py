@@ -6,6 +6,7 @@ import csv
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
+from functools import cached_property
 from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from probeval.arrays import Floats
+from probeval.arrays import Floats, Ints
 from probeval.data.answers import PairAnswers, read_answers
 from probeval.data.evidence import LabelTable, Metadata, Vectors, labels_from_table, read_metadata
 from probeval.data.files import find, refuse_partitions, run_files, stem, write_bytes
@@ -160,6 +161,19 @@ class Collection(Described):
                 + ("." if named is None else ", and cannot be real: that has the values of the judgments.")
             )
         return self.judgments.scale(named)
+
+    @cached_property
+    def judged_places(self) -> Ints:
+        """The position in the pool of the runs of each pair that may have judgments, -1 outside."""
+        return self._places(self.judgments)
+
+    @cached_property
+    def labelled_places(self) -> Ints:
+        """The position in the pool of the runs of each pair that may have labels, -1 outside."""
+        return self._places(self.labels)
+
+    def _places(self, table: Judgments | LabelTable | None) -> Ints:
+        return np.empty(0, dtype=np.int64) if table is None else table.pool.within(self.runs.pool)
 
     def problem(self, *, depth: int, scale: Scale | None = None) -> Problem:
         """The collection on one axis: the pairs in some system's top ``depth``, with grades on one scale.

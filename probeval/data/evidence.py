@@ -190,11 +190,17 @@ class LabelTable(Described):
         at = self._place(source)
         return self.probabilities[source] if source in self.probabilities else self.values[:, at]
 
-    def on(self, pool: Pool) -> LabelTable:
-        """The labels of another pool's pairs, NaN where there are none; their observers are described by all labels."""
+    def on(self, pool: Pool, place: Ints | None = None) -> LabelTable:
+        """The labels of another pool's pairs, NaN where there are none; their observers are described by all labels.
+
+        ``place`` is the position of each pair of this pool in the other, -1 outside, if it is known already.
+        """
         if pool is self.pool:
             return self
-        moved = self.rearranged(pool, pool.within(self.pool))
+        place = self.pool.within(pool) if place is None else place
+        rows = np.full(len(pool), -1)
+        rows[place[place >= 0]] = np.flatnonzero(place >= 0)
+        moved = self.rearranged(pool, rows)
         return replace(moved, descriptions=dict(zip(self.sources, self.observers, strict=True)))
 
     def take(self, sources: Sequence[str]) -> LabelTable:

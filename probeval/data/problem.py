@@ -56,8 +56,10 @@ class Grades(Brief):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @classmethod
-    def of(cls, judgments: Judgments | None, pool: Pool, scale: Scale) -> Grades:
+    def of(cls, judgments: Judgments | None, pool: Pool, scale: Scale, *, place: Ints | None = None) -> Grades:
         """Return the judgments of a pool's pairs.
+
+        ``place`` is the position in it of each pair of the judgments' own pool, if that is known already.
 
         Examples
         --------
@@ -70,12 +72,12 @@ class Grades(Brief):
         if judgments is None or not len(judgments):
             none = np.full(len(pool), UNJUDGED, dtype=np.int16)
             return cls(none, none, none, none, np.zeros(shape, dtype=np.int64))
-        place = judgments.pool.within(pool)
+        place = judgments.pool.within(pool) if place is None else place
         here = judgments.on(pool, place)
         low, high = here.limits(scale)
-        query = pool.query_positions(judgments.pool.queries)[judgments.pool.query]
         beyond = np.zeros(shape, dtype=np.int64)
         if (place < 0).any():
+            query = pool.query_positions(judgments.pool.queries)[judgments.pool.query]
             outside = np.where((place < 0) & (query >= 0), judgments.codes(scale), UNJUDGED).astype(np.int16)
             beyond = count_at_least(outside, np.maximum(query, 0), *shape)
         codes = here.codes(scale, rule="unanimous")
@@ -138,15 +140,16 @@ class Problem(Brief):
     @classmethod
     def of(cls, collection: Collection, *, depth: int, scale: Scale, positions: Ints | None = None) -> Problem:
         """Align a collection; ``positions`` are those of its queries in a larger one, if it is part of one."""
-        runs = collection.runs.top(depth)
-        pool, labels, metadata = runs.pool, collection.labels, collection.metadata
+        runs, inside = collection.runs.top(depth), collection.runs.places(depth)
+        pool, judgments, labels, metadata = runs.pool, collection.judgments, collection.labels, collection.metadata
+        place = None if judgments is None else np.append(inside, -1)[collection.judged_places]
         return cls(
             collection=collection,
             runs=runs,
             depth=depth,
             scale=scale,
-            grades=Grades.of(collection.judgments, pool, scale),
-            labels=None if labels is None else labels.on(pool),
+            grades=Grades.of(judgments, pool, scale, place=place),
+            labels=None if labels is None else labels.on(pool, np.append(inside, -1)[collection.labelled_places]),
             groups={} if metadata is None else metadata.on(pool),
             vectors=None if collection.vectors is None else collection.vectors.on(pool),
             positions=np.arange(len(pool.queries)) if positions is None else positions,

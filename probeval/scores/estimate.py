@@ -196,6 +196,11 @@ class ScoreEstimate(Brief):
     prediction: Prediction
     answers: PairAnswers | None = None
 
+    @property
+    def answered(self) -> int:
+        """The number of judgments and answers so far."""
+        return len(self.judgments) + (0 if self.answers is None else len(self.answers))
+
     @cached_property
     def scores(self) -> Scores:
         """The joint scores of all systems."""

@@ -147,7 +147,7 @@ class Judging(ScoreEstimation):
         ``last`` is an earlier prediction, the start of the fit.
         """
         now = self.estimate(judgments, answers=answers, last=last)
-        return JudgingState(self, now, len(judgments) + _count(answers))
+        return JudgingState(self, now, now.answered)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -259,7 +259,7 @@ class JudgingState(Brief):
                 explore=judging.explore,
                 answering=answering,
                 seconds=seconds,
-                asked=len(self.judgments) + _count(self.answers),
+                asked=self.estimate.answered,
                 taken=taken,
             )
 
@@ -296,13 +296,7 @@ class JudgingState(Brief):
     def after(self, judgments: Judgments, *, answers: PairAnswers | None = None) -> JudgingState:
         """Return the state with these judgments and answers, old and new; without answers, with those of before."""
         answers = self.answers if answers is None else answers
-        if len(judgments) + _count(answers) - self.learned < self.judging.refresh:
-            known = replace(
-                self.estimate, judgments=judgments, answers=answers, prediction=self.prediction.given(judgments)
-            )
-            return replace(self, estimate=known)
+        now = replace(self.estimate, judgments=judgments, answers=answers)
+        if now.answered - self.learned < self.judging.refresh:
+            return replace(self, estimate=replace(now, prediction=self.prediction.given(judgments)))
         return self.judging.state(judgments, answers=answers, last=self.prediction)
-
-
-def _count(answers: PairAnswers | None) -> int:
-    return 0 if answers is None else len(answers)

@@ -3,7 +3,7 @@
 from probeval.simulation.errors import learn_errors
 from probeval.simulation.forecast import Forecast, forecast
 from probeval.simulation.heldout import HeldOut, restrict
-from probeval.simulation.plan import TARGETS, Plan, Planned, Prices, plan, resize
+from probeval.simulation.plan import TARGETS, Plan, Planned, Prices, Variants, plan, resize
 from probeval.simulation.points import BINS, Bins, Point, measure_point, tau_and_accuracy, top_tau
 from probeval.simulation.protocol import Contender, SimulationProtocol, label_baselines
 from probeval.simulation.questions import QuestionStep, QuestionTrajectory, SimulatedComparer, replay_questions
@@ -43,6 +43,7 @@ __all__ = [
     "TrajectoryStep",
     "Validation",
     "ValidationRun",
+    "Variants",
     "apply_rules",
     "forecast",
     "label_baselines",

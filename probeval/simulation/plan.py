@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any
 
@@ -29,7 +29,7 @@ from probeval.simulation.forecast import LASTS, PATHS, Forecast, forecast
 from probeval.simulation.planned import Plan, Planned
 from probeval.streams import Purpose, stream
 
-__all__ = ["TARGETS", "Plan", "Planned", "Prices", "parse_targets", "plan", "resize"]
+__all__ = ["TARGETS", "Plan", "Planned", "Prices", "Variants", "parse_targets", "plan", "resize"]
 
 TARGETS = {
     "confidence": "mean confidence over all pairs of systems, on these queries",
@@ -84,6 +84,34 @@ class Prices:
     seconds: float = 30.0
     query: float = 0.0
     label: float = 0.0
+
+
+@dataclass(frozen=True)
+class Variants:
+    """The variants of a campaign that a plan compares, and its assessors.
+
+    Parameters
+    ----------
+    queries, depths
+        Numbers of queries, and depths of the pool; by default those of the runs and of the measure.
+    assessors, disagreement
+        Numbers of assessors per pair, and the probability that an assessor gives a wrong grade.
+    difference
+        The difference between two systems for the target power.
+    prices
+        The prices.
+    """
+
+    queries: Sequence[int] | None = None
+    depths: Sequence[int] | None = None
+    assessors: Sequence[int] = (1,)
+    disagreement: float = 0.0
+    difference: float = 0.05
+    prices: Prices = field(default_factory=Prices)
+
+    def __post_init__(self) -> None:
+        if min(self.assessors, default=0) < 1 or not 0 <= self.disagreement <= 1:
+            raise SelectionError("A plan needs at least one assessor, and a disagreement between 0 and 1.")
 
 
 def resize(collection: Collection, n: int, rng: np.random.Generator) -> Collection:
@@ -155,17 +183,12 @@ def _copied(labels: LabelTable | None, runs: Runs, picked: Ints, names: Sequence
 def plan(
     collection: Collection,
     model: Predicts,
-    *,
     metric: AnyMetric,
+    *,
     targets: str | dict[str, float] = "confidence=.95",
+    variants: Variants | None = None,
     scale: Scale | None = None,
-    queries: Sequence[int] | None = None,
-    depths: Sequence[int] | None = None,
-    assessors: Sequence[int] = (1,),
-    disagreement: float = 0.0,
-    difference: float = 0.05,
     rope: float = 0.0,
-    prices: Prices | None = None,
     paths: int = PATHS,
     n_jobs: int = 1,
     scheduler: str | None = None,
@@ -184,16 +207,10 @@ def plan(
         The measure, and the grades.
     targets
         The targets to meet, all of them: see :data:`TARGETS`.
-    queries, depths
-        Numbers of queries, and depths of the pool; by default those of the runs and of the measure.
-    assessors, disagreement
-        Numbers of assessors per pair, and the probability that an assessor gives a wrong grade.
-    difference
-        The difference between two systems for the target power.
+    variants
+        The numbers of queries, depths and assessors to compare, and the prices; by default the campaign as it is.
     rope
         The largest difference that does not matter, for the target confidence.
-    prices
-        The prices.
     paths, n_jobs, scheduler, seed
         Truths per forecast, processes or the address of a Dask scheduler, and the seed.
     reporter
@@ -201,13 +218,11 @@ def plan(
     """
     measured = as_metric(metric)
     wanted = parse_targets(targets) if isinstance(targets, str) else targets
-    prices = Prices() if prices is None else prices
-    if min(assessors, default=0) < 1 or not 0 <= disagreement <= 1:
-        raise SelectionError("A plan needs at least one assessor, and a disagreement between 0 and 1.")
-    counts = list(queries or [len(collection.runs.queries)])
-    ranks = list(depths or [measured.cutoff or collection.runs.depth])
+    variants = Variants() if variants is None else variants
+    counts = list(variants.queries or [len(collection.runs.queries)])
+    ranks = list(variants.depths or [measured.cutoff or collection.runs.depth])
     labelled = [True, False] if collection.labels is not None else [False]
-    work = list(product(counts, ranks, assessors, labelled))
+    work = list(product(counts, ranks, variants.assessors, labelled))
     study = _study(collection, model, measured, scale, ranks[0], seed) if set(wanted) & set(ABOUT_QUERIES) else None
     trajectories = iter(reporter.track(range(len(work) * paths), "Planning"))
     options = []
@@ -216,7 +231,7 @@ def plan(
         sized = sized if with_labels else replace(sized, labels=None)
         judging = Judging.of(sized, model, measured, scale=scale, depth=depth, explore=0.0, rope=rope, seed=seed)
         state = judging.begin()
-        noise = _noise(judging.scale, measured, disagreement) / k
+        noise = _noise(judging.scale, measured, variants.disagreement) / k
         ahead = forecast(
             state,
             target=wanted.get("confidence", 0.5),
@@ -229,9 +244,7 @@ def plan(
             rng=stream(seed, n, depth),
             reporter=_Continued(trajectories),
         )
-        options.append(
-            _planned(ahead, wanted, study, prices, n, depth, k, with_labels, difference, len(state.judgments))
-        )
+        options.append(_planned(ahead, wanted, study, variants, n, depth, k, with_labels, made=state.scores.judged))
     next(trajectories, None)  # exhaust it, to finish the progress
     options.sort(key=lambda o: (not o.meets, o.cost, o.judgments))
     return Plan(wanted, tuple(options))
@@ -252,15 +265,16 @@ def _planned(
     ahead: Forecast,
     wanted: dict[str, float],
     study: GStudy | None,
-    prices: Prices,
+    variants: Variants,
     n: int,
     depth: int,
     k: int,
     with_labels: bool,
-    difference: float,
+    *,
     made: int,
 ) -> Planned:
-    """Return the expected outcome of one option."""
+    """Return the expected outcome of one option; ``made`` is the number of judged pairs of its pool."""
+    prices = variants.prices
     needed = {"judgments": float(ahead.judged[0]), "lower": float(ahead.judged[0]), "upper": float(ahead.judged[0])}
     expected: dict[str, float] = {}
     if "confidence" in wanted:
@@ -279,7 +293,7 @@ def _planned(
                 expected[name] = study.coefficient(name, query=n).value
         if "power" in wanted:
             sd = float(np.sqrt(2 * study.components["residual"]))
-            expected["power"] = float(power_of(difference, sd=sd, n=n)) if n > 1 else 0.0
+            expected["power"] = float(power_of(variants.difference, sd=sd, n=n)) if n > 1 else 0.0
     arrives = needed["judgments"] < ahead.pool  # then the targets of judging are met, by definition of `needed`
     meets = all(
         (arrives and name in JUDGED)

@@ -18,7 +18,7 @@ from probeval.display import Brief
 from probeval.errors import ProbevalWarning, SelectionError
 from probeval.metrics import AnyMetric
 from probeval.relevance.models.base import Predicts
-from probeval.selection import Judging, PairQuestion, Questions
+from probeval.selection import Judging, Questions
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.points import tau_and_accuracy
 from probeval.simulation.replay import SimulatedAssessor
@@ -171,13 +171,11 @@ def replay_questions(
     *,
     ask: str,
     slope: float,
-    tie: float = EQUAL,
     policy: str = "gain",
     explore: float | None = None,
     batch: int = 10,
     hours: float,
     seconds: Mapping[str, float] | None = None,
-    answering: Mapping[str, PairQuestion] | None = None,
     seed: int = 0,
 ) -> QuestionTrajectory:
     """Judge a campaign again by questions, and compare the ranking with the true one.
@@ -191,10 +189,10 @@ def replay_questions(
         The campaign, with known truth, depth and scale.
     model, metric
         The relevance model and the measure.
-    ask, policy, explore, seconds, answering
+    ask, policy, explore, seconds
         As in :func:`probeval.selection.next_questions`.
-    slope, tie
-        Those of the simulated comparer.
+    slope
+        That of the simulated comparer.
     batch
         The number of questions between two fits of the model.
     hours
@@ -218,7 +216,7 @@ def replay_questions(
         seed=seed,
     )
     true = held.truth(judging.metric).mean(axis=1)
-    grader, comparer = SimulatedAssessor.of(held), SimulatedComparer.of(held, slope=slope, tie=tie, seed=seed)
+    grader, comparer = SimulatedAssessor.of(held), SimulatedComparer.of(held, slope=slope, tie=EQUAL, seed=seed)
     steps: list[QuestionStep] = []
     judged: list[int] = []
     given = PairAnswers.none()
@@ -232,7 +230,7 @@ def replay_questions(
             done = QuestionTrajectory(ask, policy, slope, seed, tuple(steps))
             if spent >= 3600 * hours or done.reached is not None:
                 return done
-            found = state.questions(batch, ask=ask, answering=answering, seconds=seconds)
+            found = state.questions(batch, ask=ask, seconds=seconds)
             if not len(found):
                 return done
             judged += found.left[~found.compares].tolist()

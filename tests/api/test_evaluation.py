@@ -26,9 +26,9 @@ def test_to_dict_is_what_the_command_line_prints(evaluation, folder, verb):
 
 def test_several_measures_share_one_prediction(evaluation, folder, verb):
     other = evaluation.by("DCG@10")
-    assert other.state.prediction is evaluation.state.prediction
+    assert other.estimate.prediction is evaluation.estimate.prediction
     deeper = evaluation.by("P@5")
-    assert deeper.state.judging.depth == 5
+    assert deeper.estimate.estimation.depth == 5
     alone = probeval.evaluate(folder / "runs", "P@5", qrels=folder / "judged.txt")
     assert deeper.to_dict() == alone.to_dict()
     both = verb("evaluate", folder / "runs", "--qrels", folder / "judged.txt", "--metric", "P@5", "--metric", "DCG@10")
@@ -52,13 +52,13 @@ def test_next_pairs_are_those_of_the_command_line(evaluation, folder, verb):
 def test_next_stops_at_its_target(evaluation):
     assert evaluation.next(5, stop="confidence=.5").pairs == []
     assert "no more judgments are needed" in evaluation.next(5, stop="confidence=.5").summary()
-    assert len(evaluation.next(5, stop=f"budget={len(evaluation.state.judgments) + 2}").pairs) == 2
+    assert len(evaluation.next(5, stop=f"budget={len(evaluation.estimate.judgments) + 2}").pairs) == 2
 
 
 def test_choosing_pairs_refits_nothing(evaluation):
     found = evaluation.next(3, policy="random")
-    assert found.state.prediction is evaluation.state.prediction
-    assert evaluation.state.judging.policy.name == "gain"
+    assert found.state.prediction is evaluation.estimate.prediction
+    assert evaluation.judging().judging.policy.name == "gain"
 
 
 def test_comparisons_and_scores_are_views_of_one_distribution(evaluation):

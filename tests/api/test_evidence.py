@@ -105,7 +105,7 @@ def test_observers_from_a_file_a_frame_or_a_mapping(put):
     later = as_collection(as_collection(RUNS, labels=labels), observers=mapping)
     assert later.labels.observers == collection.labels.observers
     evaluation = probeval.evaluate(RUNS, "P@2", qrels=QRELS, labels=labels, observers=mapping, model="uniform")
-    assert evaluation.state.judging.collection.labels.observers == collection.labels.observers
+    assert evaluation.estimate.collection.labels.observers == collection.labels.observers
 
 
 def test_observers_need_labels():

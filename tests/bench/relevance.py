@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from probeval.data import Collection, LabelTable, Scale, read_campaign
+from probeval.data.problem import Problem
 from probeval.features import compute_features, judged_features
 from probeval.relevance import OrdinalModel, TrainingData, choose_model, synthetic_campaign
 from probeval.scores import evaluate
@@ -151,11 +152,12 @@ def observing() -> list[Row]:
     model = choose_model("text-hierarchical", collection).model
     order = np.random.default_rng(1).permutation(len(judgments))
 
-    def after(n: int) -> Collection:
-        return replace(collection, judgments=judgments.take(np.isin(np.arange(len(order)), order[:n])))
+    def after(n: int) -> Problem:
+        return problem.with_judgments(judgments.take(np.isin(np.arange(len(order)), order[:n])))
 
     start, busy = time.perf_counter(), time.process_time()
-    design = model.design(collection.problem(depth=10))
+    problem = collection.problem(depth=10)
+    design = model.design(problem)
     posterior = model.refit(after(BATCH), design)
     cold, cold_busy = time.perf_counter() - start, time.process_time() - busy
     warm = {}

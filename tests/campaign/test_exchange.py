@@ -143,7 +143,7 @@ def test_label_tables_add_up_and_the_model_sees_them(make: Callable[..., Campaig
     labels = campaign.collection.labels
     assert labels is not None
     assert labels.sources == ("llm", "clicks")
-    assert labels.on(Pool.of(["q1"], [docs[0]])).tolist() == [[1.0, 0.5]]
+    assert labels.on(Pool.of(["q1"], [docs[0]])).values.tolist() == [[1.0, 0.5]]
     assert [event.pairs for event in campaign.log() if isinstance(event, Labelled)] == [4, 1]
     assert campaign.is_behind
     assert campaign.refresh().judged == before.judged == 0

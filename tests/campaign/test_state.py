@@ -253,7 +253,7 @@ def test_for_the_model_grades_that_differ_stay_apart_until_they_are_settled():
     ]
     differing = fold(State(), _begun(*log)).evidence
     assert (len(differing), len(differing.pool)) == (3, 2)
-    low, high = differing.limits_on(differing.pool, Scale.graded(2))
+    low, high = differing.limits(Scale.graded(2))
     assert (low.tolist(), high.tolist()) == ([1, -1], [2, -1])
     settled = Adjudicated(by="eve", time=9.0, query="q1", doc="d1", grade=1.0)
     assert fold(State(), _begun(*log, settled)).evidence.grades("unanimous").tolist() == [1.0, 1.0]

@@ -17,6 +17,7 @@ from probeval.data import (
     read_teams,
     write_campaign,
 )
+from probeval.data.problem import Grades
 from probeval.errors import DataError, ScaleError
 from tests.heard import Heard
 
@@ -79,7 +80,7 @@ def test_a_written_campaign_reads_back(tmp_path, whole):
     assert again.metadata.docs.tolist() == whole.metadata.docs.tolist()
     assert again.metadata.groups["source"].tolist() == whole.metadata.groups["source"].tolist()
     assert again.labels.sources == whole.labels.sources
-    np.testing.assert_array_equal(again.labels.on(whole.runs.pool), whole.labels.values)
+    np.testing.assert_array_equal(again.labels.on(whole.runs.pool).values, whole.labels.values)
     names = {p.name for p in (tmp_path / "synthetic").iterdir()}
     assert names == {"runs", "qrels.txt", "systems.tsv", "metadata.tsv", "labels.tsv"}
 
@@ -94,8 +95,8 @@ def test_probabilities_and_descriptions_of_labels_read_back(tmp_path, small):
     again = read_campaign(tmp_path / "c").labels
     assert again.observers == labels.observers
     assert again.descriptions == labels.descriptions
-    np.testing.assert_allclose(again.probabilities_on(pool, "m"), parts)
-    np.testing.assert_allclose(again.on(pool), labels.values)
+    np.testing.assert_allclose(again.on(pool).probabilities["m"], parts)
+    np.testing.assert_allclose(again.on(pool).values, labels.values)
     (tmp_path / "c" / "observers.tsv").write_text("name\tscale\nann\tbinary\nm\tbinary\n")
     with pytest.raises(DataError) as caught:
         read_campaign(tmp_path / "c")
@@ -183,9 +184,10 @@ def test_the_scale_is_the_one_named_else_that_of_the_judgments(small):
 def test_codes_on_a_pool_are_those_of_the_judgments_there(small):
     pool, scale = small.runs.top(2).pool, small.scale()
     expected = small.judgments.on(pool).codes(scale)
-    np.testing.assert_array_equal(small.codes_on(pool, scale), expected)
+    np.testing.assert_array_equal(small.problem(depth=2).grades.codes, expected)
+    np.testing.assert_array_equal(Grades.of(small.judgments, pool, scale).codes, expected)
     np.testing.assert_array_equal(small.judgments.codes_on(pool, scale), expected)
-    nothing = replace(small, judgments=None).codes_on(pool, scale)
+    nothing = replace(small, judgments=None).problem(depth=2, scale=scale).grades.codes
     assert nothing.dtype == expected.dtype
     assert nothing.tolist() == [UNJUDGED] * len(pool)
 

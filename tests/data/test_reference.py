@@ -18,14 +18,14 @@ SCALE = Scale.graded(2)
 
 def test_grades_on_which_assessors_agree_are_certain_and_others_have_limits():
     assert EVENTS.codes_on(RUNS.pool, SCALE, rule="unanimous").tolist() == [-1, 1, 0]
-    low, high = EVENTS.limits_on(RUNS.pool, SCALE)
+    low, high = EVENTS.on(RUNS.pool).limits(SCALE)
     assert (low.tolist(), high.tolist()) == ([0, -1, -1], [2, -1, -1])  # the latest grade of bob is 0
 
 
 def test_one_assessor_never_differs():
     alone = EVENTS.by("bob")
     assert alone.codes_on(RUNS.pool, SCALE, rule="unanimous").tolist() == [0, 1, 0]
-    assert (alone.limits_on(RUNS.pool, SCALE)[1] < 0).all()
+    assert (alone.on(RUNS.pool).limits(SCALE)[1] < 0).all()
 
 
 def test_pairs_that_nobody_judged_stay_unjudged_by_the_unanimous_rule():
@@ -37,7 +37,7 @@ def test_the_grades_of_the_reference_are_judgments_and_those_of_others_labels():
     found = with_reference(Collection("c", RUNS, EVENTS), "ann")
     assert found.judgments.codes_on(RUNS.pool, SCALE).tolist() == [2, 1, -1]
     assert found.labels.sources == ("bob",)
-    np.testing.assert_array_equal(found.labels.on(RUNS.pool)[:, 0], [0, 1, 0])
+    np.testing.assert_array_equal(found.labels.on(RUNS.pool).values[:, 0], [0, 1, 0])
     assert (found.labels.observers[0].kind, found.labels.observers[0].family) == ("person", "assessors")
     assert not found.consensus
 

@@ -35,15 +35,16 @@ def test_by_hand(judged):
 
 
 def test_relevance_is_grade_over_top_grade(judged):
-    pool = judged.runs.top(2).pool
-    np.testing.assert_array_equal(relevance_of(judged.judgments, pool), [1, np.nan, 0, 0.5, np.nan])
-    np.testing.assert_array_equal(relevance_of(judged.judgments, pool, Scale.graded(4)), [0.5, np.nan, 0, 0.25, np.nan])
-    assert np.isnan(relevance_of(None, pool)).all()
+    np.testing.assert_array_equal(relevance_of(judged.problem(depth=2)), [1, np.nan, 0, 0.5, np.nan])
+    graded = judged.problem(depth=2, scale=Scale.graded(4))
+    np.testing.assert_array_equal(relevance_of(graded), [0.5, np.nan, 0, 0.25, np.nan])
+    assert np.isnan(relevance_of(graded.with_judgments(None))).all()
 
 
 def test_drawn_but_not_judged_is_unjudged_and_junk_is_the_lowest(judged):
     marked = Judgments.rows(["q", "q", "q"], ["d1", "d2", "d3"], [2, -1, -2])
-    np.testing.assert_array_equal(relevance_of(marked, judged.runs.pool)[:3], [1, np.nan, 0])
+    found = relevance_of(replace(judged, judgments=marked).problem(depth=judged.runs.depth))
+    np.testing.assert_array_equal(found[:3], [1, np.nan, 0])
 
 
 def test_a_judgment_makes_new_totals_and_keeps_the_old(judged):
@@ -79,7 +80,7 @@ def test_any_number_of_systems(systems):
 
 def test_one_by_one_is_all_at_once_on_a_whole_campaign(small):
     full = judged_features(small.problem(depth=8), ["source"])
-    running = judged_features(replace(small, judgments=None).problem(depth=8), ["source"])
+    running = judged_features(small.problem(depth=8).with_judgments(None), ["source"])
     for pair in np.random.default_rng(2).permutation(len(full.relevance)):
         running = running.with_judgment(int(pair), 0.5)  # and changed below
         running = running.with_judgment(int(pair), full.relevance[pair])
@@ -87,7 +88,7 @@ def test_one_by_one_is_all_at_once_on_a_whole_campaign(small):
 
 
 def test_kept_totals_are_read_and_not_made_again(small):
-    totals = judged_features(replace(small, judgments=None).problem(depth=8), ["source"]).with_judgment(3, 1.0)
+    totals = judged_features(small.problem(depth=8).with_judgments(None), ["source"]).with_judgment(3, 1.0)
     table = compute_features(small.problem(depth=8), NAMES, judged=totals)
     np.testing.assert_array_equal(table.values.T, read(totals))
     assert np.isnan(table["aDOC"][3])  # only itself is judged

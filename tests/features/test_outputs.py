@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from probeval.data import Collection, Runs, read_campaign
+from probeval.data import Collection, Runs, Scale, read_campaign
 from probeval.errors import FeatureError
 from probeval.features import compute_features
+
+SCALE = Scale.binary()  # features of outputs do not depend on it
 
 # Query q: a = d1 d2 d3, b = d2 d4, c = d2 d1; query r: only a answers, with e1. Teams: a and b are x, c is y.
 ROWS = [
@@ -46,11 +48,11 @@ def lists() -> Collection:
     ],
 )
 def test_by_hand(lists, name, expected):
-    np.testing.assert_allclose(compute_features(lists.problem(depth=2), [name])[name], expected, atol=1e-9)
+    np.testing.assert_allclose(compute_features(lists.problem(depth=2, scale=SCALE), [name])[name], expected, atol=1e-9)
 
 
 def test_another_depth_looks_further_down_for_the_same_pairs(lists):
-    table = compute_features(lists.problem(depth=1), ["fSYS", "fSYS@3", "rSUM@3"])
+    table = compute_features(lists.problem(depth=1, scale=SCALE), ["fSYS", "fSYS@3", "rSUM@3"])
     # Top 1: q has d1 (a) and d2 (b, c); to depth 3 a has d2 as well, and c has d1.
     assert [table.pool.label(i)[1] for i in range(3)] == ["d1", "d2", "e1"]
     np.testing.assert_allclose(table["fSYS"], [1 / 3, 2 / 3, 1 / 3])
@@ -59,20 +61,21 @@ def test_another_depth_looks_further_down_for_the_same_pairs(lists):
 
 
 def test_a_depth_past_the_lists_is_their_whole(lists):
-    whole = compute_features(lists.problem(depth=2), ["fSYS@100", "rRF@100"]).values
-    np.testing.assert_array_equal(whole, compute_features(lists.problem(depth=2), ["fSYS@3", "rRF@3"]).values)
+    problem = lists.problem(depth=2, scale=SCALE)
+    whole = compute_features(problem, ["fSYS@100", "rRF@100"]).values
+    np.testing.assert_array_equal(whole, compute_features(problem, ["fSYS@3", "rRF@3"]).values)
 
 
 def test_lists_without_scores_have_no_standard_score(lists):
     systems, queries, docs, _ = zip(*ROWS, strict=True)
     bare = Collection("bare", Runs.rows(systems, queries, docs))
-    assert np.isnan(compute_features(bare.problem(depth=2), ["zSCORE"]).values).all()
+    assert np.isnan(compute_features(bare.problem(depth=2, scale=SCALE), ["zSCORE"]).values).all()
 
 
 def test_equal_scores_are_average(lists):
     runs = Runs.rows(["a", "a"], ["q", "q"], ["d1", "d2"], [4.0, 4.0])
     np.testing.assert_array_equal(
-        compute_features(Collection("flat", runs).problem(depth=2), ["zSCORE"])["zSCORE"], [0, 0]
+        compute_features(Collection("flat", runs).problem(depth=2, scale=SCALE), ["zSCORE"])["zSCORE"], [0, 0]
     )
 
 
@@ -81,14 +84,15 @@ def test_the_same_ranks_by_other_systems_tie_in_the_percentile():
     assert 1 + 1 / 2 + 1 / 6 != 1 / 2 + 1 / 6 + 1
     tops = {"a": "d1 d2 x y z w", "b": "x d1 y z w d2", "c": "d2 x y z w d1"}
     rows = [(s, "q", d) for s, docs in tops.items() for d in docs.split()]
-    table = compute_features(Collection("ties", Runs.rows(*zip(*rows, strict=True))).problem(depth=6), ["pRANK"])
+    ties = Collection("ties", Runs.rows(*zip(*rows, strict=True)))
+    table = compute_features(ties.problem(depth=6, scale=SCALE), ["pRANK"])
     assert table["pRANK"][0] == table["pRANK"][1]
 
 
 def test_teams_are_needed_for_their_share(lists):
     teamless = Collection("teamless", Runs.rows(*zip(*[(s, q, d) for s, q, d, _ in ROWS], strict=True)))
     with pytest.raises(FeatureError, match=r"systems\.tsv"):
-        compute_features(teamless.problem(depth=2), ["fTEAM"])
+        compute_features(teamless.problem(depth=2, scale=SCALE), ["fTEAM"])
 
 
 def test_authority_is_the_leading_eigenvector_of_the_systems_cosines(lists):
@@ -97,14 +101,16 @@ def test_authority_is_the_leading_eigenvector_of_the_systems_cosines(lists):
     root = np.sqrt(has.sum(axis=0))
     weight = np.abs(np.linalg.eigh(has.T @ has / np.outer(root, root))[1][:, -1])
     weight = 0.9 * weight / weight.sum() + 0.1 / 3
-    np.testing.assert_allclose(compute_features(lists.problem(depth=2), ["wSYS"])["wSYS"], has @ weight, atol=1e-9)
+    found = compute_features(lists.problem(depth=2, scale=SCALE), ["wSYS"])["wSYS"]
+    np.testing.assert_allclose(found, has @ weight, atol=1e-9)
 
 
 def test_a_long_list_is_no_better_voter():
     # Two systems agree on two documents; a third returns five of its own beside one of them.
     docs = {"a": "d1 d2", "b": "d1 d2", "long": "d1 x1 x2 x3 x4 x5"}
     rows = [(s, "q", d) for s, listed in docs.items() for d in listed.split()]
-    table = compute_features(Collection("long", Runs.rows(*zip(*rows, strict=True))).problem(depth=6), ["wSYS"])
+    long = Collection("long", Runs.rows(*zip(*rows, strict=True)))
+    table = compute_features(long.problem(depth=6, scale=SCALE), ["wSYS"])
     value = {table.pool.label(i)[1]: v for i, v in enumerate(table["wSYS"])}
     assert value["x1"] < value["d2"] / 2
 
@@ -112,7 +118,8 @@ def test_a_long_list_is_no_better_voter():
 def test_a_system_that_agrees_with_no_other_has_little_authority():
     docs = {"a": "d1 d2 d3", "b": "d1 d2 d4", "c": "d1 d3 d2", "odd": "x y z"}
     rows = [(s, "q", d) for s, listed in docs.items() for d in listed.split()]
-    table = compute_features(Collection("odd", Runs.rows(*zip(*rows, strict=True))).problem(depth=3), ["fSYS", "wSYS"])
+    alone = Collection("odd", Runs.rows(*zip(*rows, strict=True)))
+    table = compute_features(alone.problem(depth=3, scale=SCALE), ["fSYS", "wSYS"])
     odd = [table.pool.label(i)[1] in "xyz" for i in range(len(table.pool))]
     np.testing.assert_allclose(table["wSYS"][odd], 0.1 / 4, atol=1e-9)  # its part of the equal weights
     assert table["wSYS"].max() == pytest.approx(0.9 + 0.1 * 3 / 4)

@@ -6,13 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import probeval
-from probeval.data import Collection, LabelTable, split, write_partitions
+from probeval.data import Collection, Judgments, LabelTable, Metadata, split, write_partitions
 from probeval.errors import ProbevalError
 from probeval.features import standards
-from probeval.partitioned import tasks
+from probeval.partitioned import PartitionedEstimate, tasks
+from probeval.reports import Table
+from tests.heard import Heard
 
 QUERIES, KEPT, JUDGED = 24, 8, 30
 SAME = {"rtol": 0, "atol": 1e-9}
@@ -78,7 +81,7 @@ def test_partitions_give_what_memory_gives(campaign, folders, metric, parts):
     whole = probeval.evaluate(campaign, metric, draws=50)
     for n in parts:
         part = probeval.evaluate(folders[n], metric, draws=50, jobs=1)
-        assert len(part.state.judging.pool.queries) < QUERIES
+        assert len(part.estimate.estimation.pool.queries) < QUERIES
         assert_same_scores(part, whole)
         assert part.labels.to_dict()["sources"][0]["labelled"] == 1.0
         np.testing.assert_allclose(
@@ -156,5 +159,163 @@ def test_what_needs_all_pairs_is_refused(campaign, folders, in_three):
             work()
     with pytest.raises(ProbevalError, match="Tests need the scores of all queries"):
         probeval.compare(folders[3], "DCG@5", method="t")
-    with pytest.raises(ProbevalError, match="convert --to partitions"):
+
+
+@pytest.fixture(scope="module")
+def plain(campaign) -> Collection:
+    """The same, with judgments as a file has them: of the judged pairs alone."""
+    judged = campaign.judgments.to_frame()
+    return replace(campaign, judgments=Judgments.rows(judged["query"], judged["doc"], judged["grade"]))
+
+
+@pytest.fixture(scope="module")
+def whole_plain(plain) -> probeval.Evaluation:
+    return probeval.evaluate(plain, "DCG@5")
+
+
+@pytest.fixture(scope="module")
+def in_processes(plain) -> probeval.Evaluation:
+    return probeval.evaluate(plain, "DCG@5", jobs=2)
+
+
+def test_queries_without_judgments_are_in_no_one_s_memory(campaign, plain):
+    """Also where the pool of the judgments has all pairs."""
+    kept = [
+        probeval.evaluate(given, "DCG@5", jobs=1).estimate.estimation.pool.queries.tolist()
+        for given in (plain, campaign)
+    ]
+    assert len(kept[0]) < QUERIES
+    assert kept[0] == kept[1]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("metric", ["DCG@5", "nDCG@5"])
+def test_processes_give_for_plain_runs_what_memory_gives(plain, metric, jobs):
+    here, heard = Heard(), Heard()
+    whole = probeval.evaluate(plain, metric, draws=50, reporter=here)
+    part = probeval.evaluate(plain, metric, draws=50, jobs=jobs, reporter=heard)
+    assert isinstance(part.estimate, PartitionedEstimate)
+    assert len(part.estimate.estimation.pool.queries) < QUERIES
+    assert_same_scores(part, whole)
+    np.testing.assert_allclose(part.ranking.p_rank, whole.ranking.p_rank, **SAME)
+    assert part.to_frame()["system"].tolist() == whole.to_frame()["system"].tolist()
+    numbers = ["mean", "lower", "upper"]
+    np.testing.assert_allclose(part.to_frame()[numbers], whole.to_frame()[numbers], **SAME)
+    np.testing.assert_allclose(
+        part.labels.to_frame()[["labelled", "correlation", "slope"]].astype(float),
+        whole.labels.to_frame()[["labelled", "correlation", "slope"]].astype(float),
+        **SAME,
+    )
+    assert part.sentences() == whole.sentences()
+    assert heard.said == here.said
+    assert repr(part) == repr(whole)
+
+
+def test_processes_without_labels_and_without_judgments(campaign):
+    bare = replace(campaign, labels=None, judgments=None)
+    options = {"draws": 50, "scale": "graded:2"}
+    assert_same_scores(probeval.evaluate(bare, "DCG@5", jobs=2, **options), probeval.evaluate(bare, "DCG@5", **options))
+
+
+def test_plain_runs_in_processes_have_all_their_pairs(whole_plain, in_processes):
+    pairs, pairs_ = (evaluation.next(10).to_frame() for evaluation in (in_processes, whole_plain))
+    pd.testing.assert_frame_equal(pairs, pairs_, rtol=0, atol=1e-9)
+    kept = set(in_processes.estimate.estimation.pool.queries.tolist())
+    assert not set(in_processes.next(100).to_frame()["query"]) <= kept  # not only among the queries in memory
+    fair, fair_ = (evaluation.fairness() for evaluation in (in_processes, whole_plain))
+    pd.testing.assert_frame_equal(fair, fair_, rtol=0, atol=1e-9)
+    posterior, posterior_ = (evaluation.posterior() for evaluation in (in_processes, whole_plain))
+    np.testing.assert_allclose(posterior.weights, posterior_.weights, **SAME)
+    for name, one in posterior_.log_sds.items():
+        np.testing.assert_allclose(posterior.log_sds[name].mean, one.mean, **SAME)
+    page, page_ = (evaluation.page() for evaluation in (in_processes, whole_plain))
+    assert page.title == page_.title
+    assert [section.title for section in page.sections] == [section.title for section in page_.sections]
+    tables, tables_ = (
+        [part.rows for section in one.sections for part in section.parts if isinstance(part, Table)]
+        for one in (page, page_)
+    )
+    assert tables == tables_
+
+
+def test_the_report_of_plain_runs_in_processes_is_written(in_processes, tmp_path):
+    written = in_processes.report(tmp_path / "report.html")
+    assert "DCG@5" in written.read_text(encoding="utf-8")
+
+
+def test_another_measure_in_processes(whole_plain, in_processes):
+    assert_same_scores(in_processes.by("P@5"), whole_plain.by("P@5"))
+
+
+def test_a_measure_of_another_depth_in_processes(whole_plain, in_processes):
+    assert_same_scores(in_processes.by("P@3"), whole_plain.by("P@3"))  # all runs are there
+
+
+def test_pairs_and_comparisons_of_plain_runs_in_processes(plain):
+    pairs, pairs_ = (probeval.next_pairs(plain, "DCG@5", n=5, **how).to_frame() for how in ({"jobs": 2}, {}))
+    pd.testing.assert_frame_equal(pairs, pairs_, rtol=0, atol=1e-9)
+    compared, compared_ = (probeval.compare(plain, "nDCG@5", draws=50, **how) for how in ({"jobs": 2}, {}))
+    pd.testing.assert_frame_equal(compared.to_frame(), compared_.to_frame(), rtol=0, atol=1e-9)
+    assert compared.sentences() == compared_.sentences()
+
+
+def test_users_and_a_new_query_are_of_all_queries(plain):
+    compared, compared_ = (
+        probeval.compare(plain, "DCG@5", new_query=True, draws=50, **how) for how in ({"jobs": 2}, {})
+    )
+    pd.testing.assert_frame_equal(compared.to_frame(), compared_.to_frame(), rtol=0, atol=1e-9)
+    assert compared.sentences() == compared_.sentences()
+
+
+def with_metadata(campaign: Collection) -> Collection:
+    docs = np.unique(campaign.runs.pool.docs)
+    genres = np.array([f"genre-{i % 3}" for i in range(len(docs))], dtype=object)
+    return replace(campaign, metadata=Metadata(docs, {"genre": genres}))
+
+
+@pytest.mark.parametrize(
+    ("what", "options", "why"),
+    [
+        ("metadata", {}, "groups of documents, texts and vectors are compared over all queries."),
+        ("preferences", {}, "answers and a consensus tell of assessors, over all queries."),
+        ("", {"outside": True}, "documents outside the pool are estimated from all queries."),
+        ("", {"aggregate": "gm-eps"}, "this model, or this kind of scores, needs all queries at once."),
+        ("", {"model": "independent"}, "this model, or this kind of scores, needs all queries at once."),
+    ],
+)
+def test_what_needs_all_queries_is_done_in_one_process(campaign, what, options, why):
+    given, metric = campaign, "DCG@5"
+    if what == "metadata":
+        given = with_metadata(campaign)
+    if what == "preferences":
+        query, left = campaign.runs.pool.label(0)
+        right = campaign.runs.pool.label(1)[1]
+        row = {"query": query, "left": left, "right": right, "choice": "left", "assessor": "ann"}
+        options = {"preferences": pd.DataFrame([row])}
+    here, heard = Heard(), Heard()
+    whole = probeval.evaluate(given, metric, draws=50, reporter=here, **options)
+    part = probeval.evaluate(given, metric, draws=50, jobs=2, reporter=heard, **options)
+    remark = f"Estimated in one process: {why}"
+    assert remark in heard.said
+    assert remark in part.notes
+    assert [said for said in heard.said if said != remark] == here.said
+    assert_same_scores(part, whole)
+
+
+def test_one_query_is_evaluated_in_one_process(campaign):
+    judged = campaign.judgments.to_frame()["query"][0]
+    one = replace(campaign, runs=campaign.runs.at(np.flatnonzero(campaign.runs.queries == judged)))
+    assert_same_scores(probeval.evaluate(one, "DCG@5", jobs=2), probeval.evaluate(one, "DCG@5"))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # what Dask says of itself
+def test_a_scheduler_that_is_not_there(campaign):
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    import dask
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(ProbevalError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:1\."),
+    ):
         probeval.evaluate(campaign, "DCG@5", scheduler="tcp://127.0.0.1:1")

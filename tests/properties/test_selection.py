@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from probeval.data import Judgments, Scale, as_runs
+from probeval.data import Collection, Judgments, Scale, as_runs
 from probeval.metrics import parse
-from probeval.relevance import RelevanceDistribution
-from probeval.relevance.online import Prediction
-from probeval.scores import evaluate
+from probeval.relevance import FallbackModel, RelevanceDistribution, Uniform
+from probeval.relevance.online import Prediction, follow
+from probeval.scores.estimate import ScoreEstimate, ScoreEstimation
 from probeval.selection import POLICIES, Goal, SelectionContext, choose
 
 DOCS = tuple(f"d{i}" for i in range(5))
@@ -44,8 +44,9 @@ def moments(draw, metrics=METRICS, posterior=None):
 
 
 def known(lists, relevance, judged, metric, seed=0):
-    scores = evaluate(lists, relevance, parse(metric), n=60, rng=np.random.default_rng(seed))
-    return SelectionContext(lists, judged, Prediction(relevance), scores, seed)
+    problem = Collection("", lists, judged).problem(depth=lists.depth, scale=relevance.scale)
+    how = ScoreEstimation(follow(FallbackModel([Uniform()]), problem), parse(metric), draws=60, seed=seed)
+    return SelectionContext(ScoreEstimate(how, judged, Prediction(relevance)))
 
 
 def policies(metric):

@@ -127,11 +127,12 @@ def cover(seed: int, what: str, *, n: int = 200) -> Covered:
         magnitudes = draw_numbers(rng, truth, {**steep, RANDOM: 0.0}, noise, many)
     collection = replace(truth.collection, answers=answers, magnitudes=magnitudes)
     model = hierarchical()
-    posterior = model.infer(collection.problem(depth=DEPTH, scale=SCALE))
+    problem = collection.problem(depth=DEPTH, scale=SCALE)
+    posterior = model.infer(problem)
     drawn = posterior.draw(400, np.random.default_rng(seed)).whole()[0]
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     metric, runs = parse(f"DCG@{DEPTH}"), collection.runs.top(DEPTH)
-    relevance = model.distribution(collection, posterior, np.random.default_rng(seed))
+    relevance = model.distribution(problem, posterior, np.random.default_rng(seed))
     scores = evaluate(runs, relevance, metric, rng=np.random.default_rng(seed)).to_frame(level=LEVEL)
     true = measure(runs, truth.judgments, metric, scale=SCALE).to_frame().set_index("system")["mean"]
     within = true[scores["system"]].between(scores["lower"].to_numpy(), scores["upper"].to_numpy())

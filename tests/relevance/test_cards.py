@@ -46,7 +46,7 @@ from probeval.relevance import read_card
 from pathlib import Path
 campaign = read_campaign(sys.argv[1])
 card = read_card(Path(sys.argv[2]))
-np.save(sys.argv[3], card.model.probabilities(campaign, depth=card.depth, scale=campaign.judgments.scale())[0])
+np.save(sys.argv[3], card.model.probabilities(campaign.problem(depth=card.depth))[0])
 print(sorted({"statsmodels", "pymc", "arviz", "matplotlib"} & set(sys.modules)))
 """
 

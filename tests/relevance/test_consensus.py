@@ -44,7 +44,7 @@ def test_adjudication_makes_it_certain_again():
     pool = Pool.of(["q"], ["d1"])
     judged = Judgments.rows(["q", "q"], ["d1", "d1"], [1, 2], assessors=["ann", "bob"])
     settled = Judgments.rows(["q"], ["d1"], [2], assessors=["eve"])
-    found = RelevanceDistribution.of(pool, SCALE, np.full((1, 3), 1 / 3), judgments=judged).with_judgments(settled)
+    found = RelevanceDistribution.of(pool, SCALE, np.full((1, 3), 1 / 3), judgments=judged).given(settled)
     assert found.certain.all()
     np.testing.assert_allclose(found.probability, [[1 / 3] * 3])  # the limits are gone
 
@@ -52,7 +52,7 @@ def test_adjudication_makes_it_certain_again():
 def test_an_evaluation_says_how_many_pairs_assessors_differ_on(votes):
     collection, _ = votes
     found = probeval.evaluate(collection, "DCG@5", model="hierarchical", scale="graded:2")
-    n = int((collection.judgments.limits_on(collection.runs.pool, SCALE)[1] >= 0).sum())
+    n = int((collection.problem(depth=5, scale=SCALE).grades.high >= 0).sum())
     assert found.notes[-1].startswith(f"Assessors differ on {n} pairs")
     assert found.scores.judged == found.scores.pool - n
 
@@ -61,8 +61,8 @@ def test_the_consensus_is_closer_to_the_grades_than_no_vote(votes):
     collection, grades = votes
     given = {"model": "hierarchical", "scale": "graded:2", "draws": 400}
     found = probeval.evaluate(collection, "DCG@5", reference="consensus", **given)
-    relevance = found.state.prediction.relevance
-    before = probeval.evaluate(replace(collection, judgments=None), "DCG@5", **given).state.prediction.relevance
+    relevance = found.estimate.prediction.relevance
+    before = probeval.evaluate(replace(collection, judgments=None), "DCG@5", **given).estimate.prediction.relevance
     after, prior = (np.mean((r.probability.mean(axis=0) @ np.arange(3) - grades) ** 2) for r in (relevance, before))
     assert after < 0.75 * prior
     assert not relevance.certain.any()
@@ -71,7 +71,7 @@ def test_the_consensus_is_closer_to_the_grades_than_no_vote(votes):
 def test_under_each_draw_the_consensus_is_one_grade(votes):
     collection, _ = votes
     found = probeval.evaluate(collection, "DCG@5", model="hierarchical", scale="graded:2", reference="consensus")
-    drawn = found.state.prediction.relevance.probability
+    drawn = found.estimate.prediction.relevance.probability
     assert set(np.unique(drawn)) == {0.0, 1.0}
     np.testing.assert_allclose(drawn.sum(axis=-1), 1.0)
     shares = [np.mean(collection.judgments.grade == grade) for grade in range(3)]

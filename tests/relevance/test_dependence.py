@@ -49,9 +49,10 @@ def campaign(scale, judged=25):
 def linearised(scale, draws=400):
     """The delta method around one setting of the variances, the fit, and the distribution drawn from it."""
     some = campaign(scale)
-    design = ModelDesign.of(PRIOR, some.problem(depth=DEPTH, scale=scale))
+    problem = some.problem(depth=DEPTH, scale=scale)
+    design = ModelDesign.of(PRIOR, problem)
     fit = fit_laplace(design, some.judgments.on(design.pool).codes(scale), points=1)
-    relevance = Hierarchical(PRIOR, draws=draws).distribution(some, fit, np.random.default_rng(5))
+    relevance = Hierarchical(PRIOR, draws=draws).distribution(problem, fit, np.random.default_rng(5))
     return Linearised.of(fit, relevance, scale.gains), fit, relevance
 
 
@@ -150,7 +151,7 @@ def test_what_is_merely_known_teaches_nothing():
     pool = before.relevance.pool
     new = np.flatnonzero(~before.relevance.certain)[:4]
     pairs = np.concatenate([some.judgments.on(pool).pair, new])
-    known = before.knowing(Judgments.coded(pool, pairs, np.full(len(pairs), 2.0)))
+    known = before.given(Judgments.coded(pool, pairs, np.full(len(pairs), 2.0)))
     assert known.relevance.certain.sum() == before.relevance.certain.sum() + 4
     np.testing.assert_array_equal(known.relevance.probability, before.relevance.probability)
     assert not known.dependence(scale.gains).variance[new].any()

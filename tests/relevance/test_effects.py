@@ -215,10 +215,11 @@ def test_a_new_effect_is_a_class_and_a_line_in_the_list(campaign, monkeypatch):
     before = effects.model_effects
     monkeypatch.setattr(effects, "model_effects", lambda groups=(): (*before(groups), BestRank()))
     prior = replace(PRIOR, log_sds={**PRIOR.log_sds, "best_rank": Normal(0.0, 0.5)})
-    posterior = Hierarchical(prior).infer(campaign.problem(depth=5, scale=GRADED))
+    problem = campaign.problem(depth=5, scale=GRADED)
+    posterior = Hierarchical(prior).infer(problem)
     assert posterior.design.names[-1] == "best_rank"
     assert posterior.log_sds["best_rank"].sd < 0.5
     eta, _ = posterior.draw(50, np.random.default_rng(0)).whole()
     assert np.isfinite(eta).all()
-    sampled = SampledPairs.of(posterior.design, campaign.codes_on(posterior.design.pool, GRADED))
+    sampled = SampledPairs.of(posterior.design, problem.grades.codes)
     assert (sampled.coordinate_effect == posterior.design.position("best_rank")).any()

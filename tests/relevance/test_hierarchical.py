@@ -226,7 +226,9 @@ def test_a_query_whose_grades_lie_apart_is_found_out():
 
 
 def test_two_levels_have_no_cutpoint_scale():
-    graded, binary = (ModelDesign.of(PRIOR, campaign().problem(depth=5, scale=s)) for s in (GRADED, Scale.binary()))
+    unjudged = replace(campaign(), judgments=None)
+    unjudged = replace(campaign(), judgments=None)
+    graded, binary = (ModelDesign.of(PRIOR, unjudged.problem(depth=5, scale=s)) for s in (GRADED, Scale.binary()))
     assert graded.names == (*binary.names, "cutpoint_scale")
     known = {name: n for name, n in PRIOR.log_sds.items() if name != "cutpoint_scale"}
     estimates = [CampaignEstimate("past", 2, PRIOR.coefficients, PRIOR.first_cut, (), known)]
@@ -274,11 +276,11 @@ def test_the_slope_of_the_evidence_points_where_it_grows():
 
 
 def test_a_warm_start_ends_where_a_cold_one_does():
-    collection = few(campaign(), 40)
+    problem = few(campaign(), 40).problem(depth=5, scale=GRADED)
     model = Hierarchical(PRIOR)
-    design = model.design(collection.problem(depth=5, scale=GRADED))
-    cold = model.refit(collection, design)
-    warm = model.refit(collection, design, last=cold)
+    design = model.design(problem)
+    cold = model.refit(problem, design)
+    warm = model.refit(problem, design, last=cold)
     np.testing.assert_allclose(warm.best.log_evidence, cold.best.log_evidence, atol=0.1)
     np.testing.assert_allclose(warm.best.campaign, cold.best.campaign, atol=0.1)
 
@@ -425,9 +427,10 @@ def test_a_grade_that_is_never_seen_settles():
     grades = np.where(known.grade > 0, 2.0, 0.0)
     extreme = replace(collection, judgments=replace(known, grade=grades))
     loose = replace(PRIOR, gap=Normal(1.2, 2.0))
-    fit = Hierarchical(loose).infer(extreme.problem(depth=5, scale=GRADED))
+    problem = extreme.problem(depth=5, scale=GRADED)
+    fit = Hierarchical(loose).infer(problem)
     assert fit.best.campaign[1] == pytest.approx(newton.LEAST_GAP, rel=0.01)
-    middle = Hierarchical(loose).distribution(replace(extreme, judgments=None), fit, np.random.default_rng(0))
+    middle = Hierarchical(loose).distribution(problem.with_judgments(None), fit, np.random.default_rng(0))
     assert middle.probability[..., 1].mean() < 0.02
 
 

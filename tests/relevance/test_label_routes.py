@@ -10,7 +10,7 @@ import pytest
 from probeval.arrays import Floats
 from probeval.data import Collection, Scale
 from probeval.relevance import HierarchicalPrior, SyntheticObserver, synthetic_campaign
-from probeval.relevance.inference.blocks import Layout, JudgedPairs
+from probeval.relevance.inference.blocks import JudgedPairs, Layout
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.newton import Mode, find_mode
 from probeval.relevance.inference.sampling import LaplaceDraws
@@ -316,7 +316,7 @@ def dense_posterior(problem: JudgedPairs, mode: Mode) -> tuple[Floats, Floats]:
 
 
 def test_draws_given_labels_and_judgments_have_the_moments_of_a_dense_normal(campaign, design):
-    codes = campaign.codes_on(design.pool, GRADED)
+    codes = campaign.problem(depth=5, scale=GRADED).grades.codes
     judged = np.full(len(design.pool), -1, dtype=np.int16)
     keep = np.concatenate([np.flatnonzero(design.pool.query == q)[[0, 1, 4]] for q in range(3)])  # none of the last
     judged[keep] = codes[keep]

@@ -332,7 +332,7 @@ def test_nuts_agrees_with_weighted_draws_of_the_prior(campaign, prior, design, j
     if case == "one query":
         judged = np.where(design.pool.query == 0, judged, np.int16(-1))
     elif case == "none, binary":
-        design = ModelDesign.of(prior, campaign.problem(depth=5, scale=Scale.binary()))
+        design = ModelDesign.of(prior, replace(campaign, judgments=None).problem(depth=5, scale=Scale.binary()))
         judged = np.full(len(design.pool), -1, dtype=np.int16)
     eta, cuts, log_sd = prior_draws(design, prior, n, np.random.default_rng(1))
     seen = np.flatnonzero(judged >= 0)

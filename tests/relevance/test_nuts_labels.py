@@ -13,6 +13,7 @@ from scipy.stats import norm
 from probeval.arrays import Codes, Floats
 from probeval.bayes import NutsDiagnostics
 from probeval.data import Collection, Scale, read_campaign
+from probeval.data.problem import Grades
 from probeval.errors import ProbevalWarning
 from probeval.relevance import HierarchicalPrior, RelevanceDistribution, SyntheticObserver, synthetic_campaign
 from probeval.relevance.inference.design import ModelDesign
@@ -56,7 +57,7 @@ def design_of(collection: Collection, *, depth: int, scale: Scale) -> ModelDesig
 
 def some_judged(collection: Collection, design: ModelDesign, n: int) -> Codes:
     """Some of the graded pairs, at random."""
-    codes = collection.codes_on(design.pool, design.scale)
+    codes = Grades.of(collection.judgments, design.pool, design.scale).codes
     keep = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))[:n]
     out = np.full(len(codes), -1, dtype=np.int16)
     out[keep] = codes[keep]

@@ -188,8 +188,10 @@ def test_blocks_of_any_size_give_the_same_draws(campaign):
 
 def test_members_without_two_labels_are_no_part_of_a_family(campaign):
     table = with_labels(campaign, bot_a=noisy(campaign), bot_b=np.zeros(len(campaign.runs.pool))).labels
+    labels = table.on(campaign.runs.pool)
+    labels = table.on(campaign.runs.pool)
     counts = np.ones(len(campaign.runs.pool))
-    (family,) = family_units(table, campaign.runs.pool, ObserverPriors(), counts=counts)
+    (family,) = family_units(labels, ObserverPriors(), counts=counts)
     assert [member.name for member in family.members] == ["bot_a"]
 
 

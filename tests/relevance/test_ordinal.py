@@ -69,7 +69,7 @@ def test_features_from_judgments_are_computed_at_checkpoints(campaigns):
     graded = campaigns[0]
     data = training_data([graded], TERMS, depth=8)
     runs = graded.runs.top(8)
-    codes = graded.codes_on(runs.pool, graded.judgments.scale())
+    codes = graded.problem(depth=8).grades.codes
     start = 0
     for judged, rows in judging_checkpoints(runs, codes >= 0, name="graded"):
         at = np.flatnonzero(rows)

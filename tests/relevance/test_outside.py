@@ -94,7 +94,7 @@ def test_batches_change_nothing_and_the_same_seed_gives_the_same_bytes(two, monk
 
 def test_the_mean_inside_follows_the_judgments(two):
     blind = believed(replace(two, judgments=None), load_outside(), scale=two.scale())
-    judged = blind.with_judgments(two.judgments)
+    judged = blind.given(two.judgments)
     codes = two.judgments.codes_on(two.runs.pool, two.scale())
     shares = np.bincount(codes, minlength=len(two.scale())) / len(two.runs.queries)
     np.testing.assert_allclose(judged.outside.mean[0], shares[1:], atol=1e-12)

@@ -75,7 +75,7 @@ def test_outputs_alone(mirex, oracles):
     least, most = (published_fit(oracles, "out", "RMSE", year=year) for year in ("all", "2011"))
     assert (least, most) == (0.2412, 0.2501)
     stated = published_fit(oracles, "out", "Avg. Var")
-    relevance = relevance_of(mirex.judgments, mirex.runs.top(5).pool)
+    relevance = relevance_of(mirex.problem(depth=5))
     with pytest.warns(ProbevalWarning, match="for 43"):
         said, levels, chosen = load_card("mirex-out-fine").model.probabilities(mirex.problem(depth=5, scale=FINE))
     assert np.bincount(chosen).tolist() == [6279, 43]
@@ -88,7 +88,7 @@ def test_outputs_alone(mirex, oracles):
 def test_judgments_as_published_count_the_pair_itself(mirex, oracles):
     """The features of the source by hand: the pair's own judgment counts in its systems' and its artist's mean."""
     runs = mirex.runs.top(5)
-    pool, relevance = runs.pool, relevance_of(mirex.judgments, runs.pool)
+    pool, relevance = runs.pool, relevance_of(mirex.problem(depth=5))
     retrieved = np.zeros((len(pool), len(runs.systems)), dtype=np.float32)
     system, query, rank = np.nonzero(runs.retrieved)
     retrieved[runs.pairs[system, query, rank], system] = 1
@@ -117,7 +117,7 @@ def test_the_errors_of_section_7_4_are_shares_of_variance(oracles):
 
 def test_judgments_as_published_with_the_pair_left_out(mirex):
     # Left out: .176 on the 3,613 pairs whose artist has another document in the query, stated variance .0077.
-    relevance = relevance_of(mirex.judgments, mirex.runs.top(5).pool)
+    relevance = relevance_of(mirex.problem(depth=5))
     with pytest.warns(ProbevalWarning, match=r"a\[artist\] for 43"):
         said = load_card("mirex-jud-fine-published").models[0].probabilities(mirex.problem(depth=5, scale=FINE))
     known = ~np.isnan(said).any(axis=1)

@@ -56,12 +56,13 @@ def coverage(replications):
     scores = []
     for seed in range(replications):
         full, judged, drawn = drawn_campaign(seed)
-        few = replace(full, judgments=full.judgments.take(judged))
-        fit = model.infer(few.problem(depth=10, scale=SCALE))
+        problem = full.problem(depth=10, scale=SCALE)
+        few = problem.with_judgments(full.judgments.take(judged))
+        fit = model.infer(few)
         for kind, stated in fit.log_sds.items():
             kinds[kind].append(abs(drawn[kind] - stated.mean) <= z * stated.sd)
         runs = full.runs.top(10)
-        truth = evaluate(runs, model.distribution(full, fit, np.random.default_rng(0)), "DCG@10").mean
+        truth = evaluate(runs, model.distribution(problem, fit, np.random.default_rng(0)), "DCG@10").mean
         found = evaluate(runs, model.distribution(few, fit, np.random.default_rng(seed)), "DCG@10")
         scores += [
             found[s].interval(0.9)[0] <= t <= found[s].interval(0.9)[1]

@@ -107,11 +107,11 @@ def test_it_is_off_without_two_documents_to_compare(case):
     pool = collection.runs.pool
     docs = {"others": objects(["x", "y"]), "one each": pool.docs[np.unique(pool.doc[np.cumsum(pool.sizes) - 1])]}
     vectors = None if case == "none" else Vectors(docs[case], np.ones((len(docs[case]), 2)))
-    given = replace(collection, vectors=vectors)
-    assert "similar" not in MODEL.design(given.problem(depth=8, scale=GRADED)).names
+    given = replace(collection, vectors=vectors).problem(depth=8, scale=GRADED)
+    assert "similar" not in MODEL.design(given).names
     plain = ModelDesign.of(PRIOR, without(collection).problem(depth=8, scale=GRADED))
     expected = MODEL.distribution(given, MODEL.refit(given, plain), np.random.default_rng(0))
-    found = MODEL.predict(given.problem(depth=8, scale=GRADED))
+    found = MODEL.predict(given)
     assert found.probability.tobytes() == expected.probability.tobytes()
 
 
@@ -135,9 +135,10 @@ def test_its_variance_is_learned_in_the_campaign():
 
 
 def log_score(collection, some):
-    left = np.flatnonzero(some.codes_on(some.runs.top(8).pool, GRADED) < 0)
-    probability = MODEL.predict(some.problem(depth=8, scale=GRADED)).probability.mean(axis=0)
-    codes = collection.codes_on(some.runs.top(8).pool, GRADED)
+    problem = some.problem(depth=8, scale=GRADED)
+    left = np.flatnonzero(problem.grades.codes < 0)
+    probability = MODEL.predict(problem).probability.mean(axis=0)
+    codes = collection.problem(depth=8, scale=GRADED).grades.codes
     return float(np.log(probability[left, codes[left]]).mean())
 
 
@@ -179,9 +180,9 @@ def test_given_labels_it_is_the_reference_observers_own():
 
 
 def test_the_sampler_has_its_directions():
-    collection = judged(drawn(), 40)
-    design = MODEL.design(collection.problem(depth=8, scale=GRADED))
-    sampled = SampledPairs.of(design, collection.codes_on(design.pool, GRADED))
+    problem = judged(drawn(), 40).problem(depth=8, scale=GRADED)
+    design = MODEL.design(problem)
+    sampled = SampledPairs.of(design, problem.grades.codes)
     assert (sampled.coordinate_effect == design.position("similar")).any()
 
 

@@ -150,5 +150,5 @@ def test_an_observer_drawn_from_a_prior_is_worth_what_real_ones_are():
     known = SyntheticObserver.drawn(rng, prior, name="gpt4o_umbrela", grades=3)
     assert set(known.own) == {"query", "slope", "interaction", "team", "system", "selectivity", "pair"}
     labels = draw(0, prior=prior, observers={"llm": drawn[0]}).labels.on(draw(0, prior=prior).runs.pool)
-    assert set(labels.ravel()) == {0.0, 1.0, 2.0}
+    assert set(labels.values.ravel()) == {0.0, 1.0, 2.0}
     assert draw(0, prior=prior, queries=2, observers=2).labels.sources == ("machine1", "machine2")

@@ -65,7 +65,7 @@ def _open_race(*names: str) -> ReportResults:
     lists = {name: {q: {"sure" if name.startswith("tied") else name: 1.0} for q in queries} for name in names}
     collection = Collection("race", as_runs(lists), as_judgments(judged))
     found = probeval.evaluate(collection, "P@1", model="uniform", scale=Scale.binary(), draws=2000)
-    return ReportResults.of(found.state, found.choice)
+    return ReportResults.of(found.judging(), found.choice)
 
 
 OPEN = [f"open-{i}" for i in range(9)]

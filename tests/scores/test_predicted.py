@@ -16,9 +16,9 @@ from probeval.streams import Purpose, stream
 class Counting:
     asked: list[int] = field(default_factory=list)
 
-    def predict(self, collection, *, depth, scale=None, rng=None):
-        self.asked.append(depth)
-        return FallbackModel([Uniform()]).predict(collection.problem(depth=depth, scale=scale), rng=rng)
+    def predict(self, problem, *, rng=None):
+        self.asked.append(problem.depth)
+        return FallbackModel([Uniform()]).predict(problem, rng=rng)
 
 
 def test_measures_of_one_depth_share_a_prediction():

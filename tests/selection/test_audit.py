@@ -26,9 +26,8 @@ class Fixed:
 
     probability: np.ndarray
 
-    def predict(self, collection, *, depth, scale=None, rng=None):
-        pool = collection.runs.top(depth).pool
-        return RelevanceDistribution.of(pool, scale, self.probability, judgments=collection.judgments)
+    def predict(self, problem, *, rng=None):
+        return RelevanceDistribution.of(problem.pool, problem.scale, self.probability, judgments=problem.grades)
 
     def check(self):
         return []
@@ -126,7 +125,7 @@ def test_an_estimate_by_its_formula(full, state):
 
 def test_what_is_foreseen_is_the_mean_and_the_whole_variance_of_the_gain(state):
     some = state(8, model=HIERARCHICAL)
-    batch = some.judging.choosing("gain", explore=0.5).state(some.judgments).next(6)
+    batch = Judging.choosing(some.judging, "gain", explore=0.5).state(some.judgments).next(6)
     relevance, gains = some.prediction.relevance, some.context.gains
     probability = relevance.probability.mean(axis=0)
     for pair, pick in zip(batch.pairs, foresee(some, batch), strict=True):

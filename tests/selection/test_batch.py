@@ -10,7 +10,7 @@ import pytest
 from probeval.data import Collection, Judgments, Scale, as_runs
 from probeval.errors import SelectionError
 from probeval.relevance import FallbackModel, Uniform, choose_model, synthetic_campaign
-from probeval.selection import POLICIES, Goal, Judging, choose
+from probeval.selection import POLICIES, Goal, Judging, SelectionContext, choose
 from probeval.selection.batch import FROM_SIDES, SHORT_LIST, STEP, UNIFORM, condition, draw_probability, in_turn
 from probeval.selection.policies import comparison_weights, laplacian
 
@@ -206,7 +206,8 @@ def test_exploration_draws_every_open_pair_with_the_probability_that_it_states(s
     np.testing.assert_allclose(probability[some.open], expected)
     n, counts = 1500, np.zeros(len(probability))
     for seed in range(n):
-        drawn = choose(replace(some.context, seed=seed), "mtc", 1, goal=RANKING, offered=some.open, explore=1.0)
+        context = type("Seeded", (SelectionContext,), {"seed": seed})(some.estimate)  # of the same scores
+        drawn = choose(context, "mtc", 1, goal=RANKING, offered=some.open, explore=1.0)
         counts[drawn.pairs[0]] += 1
         assert drawn.probability[0] == pytest.approx(probability[drawn.pairs[0]])
     # Pearson's statistic has as many degrees of freedom as there are open pairs but one.
@@ -253,7 +254,7 @@ def test_random_order_is_a_uniform_draw_from_the_pairs_still_open(state):
     some = state(8, policy="random")
     batch, n = some.next(6), some.open.sum()
     np.testing.assert_allclose(batch.probability, 1 / (n - np.arange(6)))
-    assert np.isnan(some.judging.choosing("mtc").state(some.judgments).next(3).probability).all()
+    assert np.isnan(Judging.choosing(some.judging, "mtc").state(some.judgments).next(3).probability).all()
 
 
 def test_only_what_is_offered_and_not_taken(state):

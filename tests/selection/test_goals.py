@@ -112,9 +112,10 @@ def test_judging_for_success_is_by_p_success(full):
     by_goal = Judging.of(full, FallbackModel([Uniform()]), "DCG@5", goal="success", **options)
     assert by_goal.metric == parse('PSucc(mapping="DCGl@5/broad")')
     assert by_goal.depth == 5
-    later = Judging.of(full, FallbackModel([Uniform()]), "DCG@5", **options).choosing("gain", goal="success")
+    by_metric = Judging.of(full, FallbackModel([Uniform()]), "DCG@5", **options)
+    later = Judging.choosing(by_metric, "gain", goal="success")
     assert (later.metric, later.goal) == (by_goal.metric, by_goal.goal)
-    assert by_goal.choosing("mtc", goal="success").metric == by_goal.metric
+    assert Judging.choosing(by_goal, "mtc", goal="success").metric == by_goal.metric
     np.testing.assert_array_equal(later.begin().scores.mean, by_goal.begin().scores.mean)
 
 

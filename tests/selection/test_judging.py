@@ -22,9 +22,10 @@ class Counting:
 
     seen: list[int] = field(default_factory=list)
 
-    def predict(self, collection, *, depth, scale=None, rng=None):
-        self.seen.append(0 if collection.judgments is None else len(collection.judgments))
-        return MODEL.predict(collection.problem(depth=depth, scale=scale))
+    def predict(self, problem, *, rng=None):
+        judgments = problem.collection.judgments
+        self.seen.append(0 if judgments is None else len(judgments))
+        return MODEL.predict(problem)
 
 
 def test_what_is_not_named_is_settled(full):
@@ -38,8 +39,8 @@ def test_what_is_not_named_is_settled(full):
     }  # fmt: skip
     assert Judging.of(full, MODEL, "P@3", explore=0).explore == 0
     assert judging.explore == EXPLORE_SIDES
-    assert judging.choosing("gain").explore == EXPLORE
-    assert judging.choosing("mtc", goal="best").explore == 0
+    assert Judging.choosing(judging, "gain").explore == EXPLORE
+    assert Judging.choosing(judging, "mtc", goal="best").explore == 0
     two = replace(full, runs=full.runs.select(full.runs.systems[:2]))
     assert Judging.of(two, MODEL, "P@3").explore == EXPLORE_SIDES
 

@@ -24,7 +24,7 @@ def campaign():
 
 def judged(campaign, *, model=None, rope=0.0, **options):
     choice = choose_model(model, campaign)
-    return Judging.of(campaign, choice.model, METRIC, scale=campaign.scale(), rope=rope, **options).begin()
+    return Judging.of(campaign, choice.model, METRIC, scale=campaign.scale(), rope=rope, **options).begin().estimate
 
 
 def test_with_all_judged_new_queries_are_those_of_the_t_test(campaign):
@@ -95,7 +95,7 @@ def test_what_labels_contribute(campaign):
     few = replace(campaign, judgments=campaign.judgments.take(np.arange(0, len(grades), 4)), labels=labels)
     state = judged(few)
     bare = without_labels(state)
-    assert bare.judging.collection.labels is None
+    assert bare.estimation.collection.labels is None
     assert len(bare.judgments) == len(state.judgments)
     found = decide(state, a, b, unlabelled=bare)
     assert found.to_dict()["p_better_unlabelled"] == pytest.approx(bare.scores.compare(a, b).p_better)
@@ -121,8 +121,8 @@ def test_many_sources_in_one_sentence_and_models_without_labels(campaign):
     assert said.startswith("Labels: 4 sources, 0 of them known to the model, label 49% to 100% of the pool")
     assert "-1.00 (b) to 1.00" in said
     state = judged(labelled, model="uniform")
-    assert isinstance(state.judging.model, FallbackModel)
-    assert isinstance(state.judging.model.models[0], Uniform)
+    assert isinstance(state.estimation.model, FallbackModel)
+    assert isinstance(state.estimation.model.models[0], Uniform)
     assert labels_of(state).sentences() == ("The model does not use labels: they change nothing here.",)
     assert without_labels(state) is None
     assert labels_of(judged(campaign)).sentences() == ()

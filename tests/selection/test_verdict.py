@@ -116,7 +116,7 @@ def teams():
 
 def test_fairness_by_hand(teams):
     state = Judging.of(teams, MODEL, "CG@2", scale=Scale.binary(), depth=3, policy="mtc").begin()
-    table = fairness(state)
+    table = fairness(state.estimate)
     assert list(table.columns) == [
         "team", "systems", "pairs", "judged", "own", "own_judged", "score", "left_out", "shift",
     ]  # fmt: skip
@@ -142,7 +142,7 @@ def test_fairness_by_hand(teams):
 
 def test_without_teams_every_system_is_its_own(teams):
     lone = replace(teams, runs=replace(teams.runs, teams=None))
-    table = fairness(Judging.of(lone, MODEL, "CG@2", scale=Scale.binary()).begin())
+    table = fairness(Judging.of(lone, MODEL, "CG@2", scale=Scale.binary()).begin().estimate)
     assert table["team"].tolist() == ["a1", "a2", "b"]
     assert table["own"].tolist() == [0, 0, 2]
     assert np.isnan(table["own_judged"][0])
@@ -150,7 +150,7 @@ def test_without_teams_every_system_is_its_own(teams):
 
 
 def test_fairness_of_a_full_campaign_is_the_classical_score(state, full):
-    table = fairness(state(len(full.judgments), collection=full))
+    table = fairness(state(len(full.judgments), collection=full).estimate)
     assert table["judged"].tolist() == [1.0, 1.0]
     scores = measure(full.runs, full.judgments, "DCG@5").values.mean(axis=1)
     of = np.array(full.runs.teams)
@@ -159,7 +159,7 @@ def test_fairness_of_a_full_campaign_is_the_classical_score(state, full):
 
 
 def test_fairness_with_nothing_judged_changes_nothing(state):
-    table = fairness(state(0))
+    table = fairness(state(0).estimate)
     assert (table["judged"] == 0).all()
     assert (table["left_out"] == table["score"]).all()
     assert (table["shift"] == 0).all()
@@ -169,12 +169,12 @@ def test_fairness_leaves_the_judgments_of_others(full):
     seen = []
 
     class Watching:
-        def predict(self, collection, *, depth, scale=None, rng=None):
-            seen.append(collection.judgments)
-            return MODEL.predict(collection.problem(depth=depth, scale=scale))
+        def predict(self, problem, *, rng=None):
+            seen.append(problem.collection.judgments)
+            return MODEL.predict(problem)
 
     state = Judging.of(full, Watching(), "P@3", policy="depth").begin()
-    fairness(state)
+    fairness(state.estimate)
     first, *others = seen
     assert len(first) == len(full.judgments)
     assert len(others) == 2

@@ -50,9 +50,9 @@ class Spy:
         self.fitted.append(list(collections))
         return self
 
-    def predict(self, collection, *, depth, scale=None, rng=None):
-        self.asked.append(collection)
-        return FallbackModel([Uniform()]).predict(collection.problem(depth=depth, scale=scale))
+    def predict(self, problem, *, rng=None):
+        self.asked.append(problem.collection)
+        return FallbackModel([Uniform()]).predict(problem)
 
 
 @pytest.fixture

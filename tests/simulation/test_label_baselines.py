@@ -129,7 +129,7 @@ def test_labels_of_language_models_as_judgments(data, name, column, as_zero, as_
     campaign = read_campaign(data / name)
     pool = campaign.runs.top(10).pool
     column_at = campaign.labels.sources.index(column)
-    filled = LabelTable(pool, (column,), np.nan_to_num(campaign.labels.on(pool)[:, [column_at]]))
+    filled = LabelTable(pool, (column,), np.nan_to_num(campaign.labels.on(pool).values[:, [column_at]]))
     settings = {"metric": "DCG@10", "checkpoints": (0.0,), "until": 1e-6}
     for labels, tau in ((filled, as_zero), (campaign.labels, as_past)):
         result = run(

@@ -210,9 +210,10 @@ class Counting:
     def __init__(self):
         self.seen = []
 
-    def predict(self, collection, *, depth, scale=None, rng=None):
-        self.seen.append(0 if collection.judgments is None else len(collection.judgments))
-        return MODEL.predict(collection.problem(depth=depth, scale=scale))
+    def predict(self, problem, *, rng=None):
+        judgments = problem.collection.judgments
+        self.seen.append(0 if judgments is None else len(judgments))
+        return MODEL.predict(problem)
 
 
 def test_the_model_learns_every_batch_or_every_so_many(held):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-PATIENCE = 120.0  # seconds, on a machine with other work
+PATIENCE = 300.0  # seconds, on a machine with other work
 
 
 def press(page: Page, key: str) -> None:

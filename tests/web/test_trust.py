@@ -371,12 +371,12 @@ def test_pages_that_are_open_while_the_campaign_changes(
     campaign.add_runs("eve", Runs.rows(["late"] * 2, [query] * 2, ["late-1", "late-2"]))
     assert len(campaign.pool) == before + 2
     campaign.refresh()  # the server's own worker has a low priority: beside other tests it may take minutes
-    olga.get_by_role("row", name=re.compile("late")).first.wait_for(timeout=60_000)  # in the ranking
+    olga.get_by_role("row", name=re.compile("late")).first.wait_for()  # in the ranking
     press(ann, "2")  # the page that was open goes on
 
     campaign.change("eve", stopping="confidence=.97")
-    ann.get_by_text("target 0.97").first.wait_for(timeout=60_000)
-    olga.get_by_text("target 0.97").first.wait_for(timeout=60_000)
+    ann.get_by_text("target 0.97").first.wait_for()
+    olga.get_by_text("target 0.97").first.wait_for()
     press(ann, "1")
 
     ann.keyboard.press("c")
@@ -384,7 +384,7 @@ def test_pages_that_are_open_while_the_campaign_changes(
     campaign.people.revoke("eve", "ann")
     ann.keyboard.press("Control+Enter")
     alert = ann.get_by_text("Your session has ended, or your token was revoked.")
-    alert.wait_for(timeout=30_000)
+    alert.wait_for()
     assert ann.locator("#text").input_value() == "half a comment"  # it is not lost
     ann.keyboard.press("Escape")
     ann.keyboard.press("1")
