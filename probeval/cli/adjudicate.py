@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import pandas as pd
-import typer
 
 from probeval.characters import printable
 from probeval.cli.campaign_documents import ContestedDocument, DisagreementDocument, DisagreementsDocument
@@ -16,6 +15,7 @@ from probeval.cli.output import Talk, echo, write, write_table
 from probeval.cli.stores import By, DocId, Grade, Name, QueryId, StorePlace, Token, event_row, opened_campaign
 from probeval.data import read_texts
 from probeval.errors import ProbevalError
+from probeval.records import About
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign
@@ -30,18 +30,14 @@ def adjudicate(
     query: QueryId = None,
     doc: DocId = None,
     grade: Grade = None,
-    other: Annotated[
-        str | None, typer.Option("--other", metavar="DOC", help="Settle which is better: DOC (left), or this (right).")
-    ] = None,
-    choice: Annotated[
-        str | None, typer.Option("--choice", metavar="CHOICE", help="The better one: left, right or equal.")
-    ] = None,
+    other: Annotated[str | None, About("Settle which is better: DOC (left), or this (right).", metavar="DOC")] = None,
+    choice: Annotated[str | None, About("The better one: left, right or equal.", metavar="CHOICE")] = None,
     docs: Annotated[
         Path | None,
-        typer.Option("--docs", metavar="FILE", help="A table of doc and text: the list shows the documents too."),
+        About("A table of doc and text: the list shows the documents too.", metavar="FILE"),
     ] = None,
     by: By = "owner",
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason.")] = "",
+    reason: Annotated[str, About("The reason.", metavar="TEXT")] = "",
     token: Token = None,
     name: Name = None,
     output_format: Format = OutputFormat.table,

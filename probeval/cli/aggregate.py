@@ -6,15 +6,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from probeval import api
 from probeval.api.settings import GradeScale, Level
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError
-from probeval.records import parse_shares
+from probeval.records import About, parse_shares
 
 if TYPE_CHECKING:
     from probeval.preferences import DocumentScores
@@ -45,59 +43,46 @@ OF_VOTES = tuple(AggregationMethod(name) for name in ("model", "majority", "medi
 def aggregate(
     votes: Annotated[
         Path,
-        typer.Argument(
+        About(
+            "A table of query, document, worker and label: TSV, CSV, JSONL, parquet; or of answers about pairs.",
             metavar="VOTES",
-            help="A table of query, document, worker and label: TSV, CSV, JSONL, parquet; or of answers about pairs.",
+            argument=True,
         ),
     ],
     gold: Annotated[
         Path | None,
-        typer.Option("--gold", metavar="FILE", help="An expert's grades of some pairs; default: the column gold."),
+        About("An expert's grades of some pairs; default: the column gold.", metavar="FILE"),
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option(
-            "--reference",
-            metavar="NAME",
-            help="Whose grade is wanted: gold, consensus or an assessor; default: gold if there is any.",
-        ),
+        About("Whose grade is wanted: gold, consensus or an assessor; default: gold if there is any.", metavar="NAME"),
     ] = None,
     method: Annotated[
         list[AggregationMethod] | None,
-        typer.Option(
-            "--method",
-            help="The method: for votes model (the default), majority, median, dawid-skene or mean; for answers about "
+        About(
+            "The method. For votes model (the default), majority, median, dawid-skene or mean; for answers about "
             "two documents win-shares, relevance-shares or ratios, combined if repeated; for numbers magnitudes, mean.",
+            kind=AggregationMethod,
+            many=True,
         ),
     ] = None,
     grades_by_shares: Annotated[
         str | None,
-        typer.Option(
-            "--grades-by-shares",
-            metavar="S,S,..",
-            help="Turn scores into grades 0, 1, .., each with this share of a query's documents.",
-        ),
+        About("Turn scores into grades 0, 1, .., each with this share of a query's documents.", metavar="S,S,.."),
     ] = None,
-    bias: Annotated[
-        float, typer.Option("--bias", min=0, max=0.5, help="Of win-shares: the weight left to the other document.")
-    ] = 0.0,
-    shift: Annotated[
-        float, typer.Option("--shift", min=0, help="Of ratios and combinations: the number added to scores.")
-    ] = 1.0,
+    bias: Annotated[float, About("Of win-shares: the weight left to the other document.", least=0, most=0.5)] = 0.0,
+    shift: Annotated[float, About("Of ratios and combinations: the number added to scores.", least=0)] = 1.0,
     scale: GradeScale = None,
     level: Level = 0.9,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--out",
+        About(
+            "Write the grades or scores to a file: qrels if it ends in .qrels or .txt, or CSV.",
             metavar="FILE",
-            help="Write the grades or scores to a file: qrels if it ends in .qrels or .txt, or CSV.",
+            option="-o, --out",
         ),
     ] = None,
-    workers: Annotated[
-        Path | None, typer.Option("--workers", metavar="FILE", help="Write the workers to a CSV file.")
-    ] = None,
+    workers: Annotated[Path | None, About("Write the workers to a CSV file.", metavar="FILE")] = None,
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,
 ) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import pandas as pd
-import typer
 
 from probeval.characters import printable
 from probeval.cli.adjudicate import WIDTH
@@ -20,6 +19,7 @@ from probeval.cli.output import Talk, echo, write
 from probeval.cli.stores import AssessorName, Name, StorePlace, Token, event_row, opened_campaign
 from probeval.data import read_texts
 from probeval.errors import CampaignError
+from probeval.records import About
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign, Task
@@ -33,20 +33,16 @@ LONGEST = 1500  # characters of a document that the terminal shows
 
 def answer(
     store: StorePlace,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The id of the query.")],
-    left: Annotated[str, typer.Argument(metavar="LEFT", help="The document on the left.")],
-    right: Annotated[str, typer.Argument(metavar="RIGHT", help="The document on the right.")],
+    query: Annotated[str, About("The id of the query.", metavar="QUERY", argument=True)],
+    left: Annotated[str, About("The document on the left.", metavar="LEFT", argument=True)],
+    right: Annotated[str, About("The document on the right.", metavar="RIGHT", argument=True)],
     assessor: AssessorName,
-    choice: Annotated[str, typer.Argument(metavar="[CHOICE]", help="The better document: left, right or equal.")] = "",
-    relevant: Annotated[
-        str, typer.Option("--relevant", metavar="WORD", help="Which are relevant: both, chosen or neither.")
-    ] = "",
-    numbers: Annotated[
-        str | None, typer.Option("--numbers", metavar="L,R", help="The numbers of both documents, such as 30,10.")
-    ] = None,
-    comment: Annotated[str, typer.Option("--comment", metavar="TEXT", help="A remark on the answer.")] = "",
-    skip: Annotated[bool, typer.Option("--skip", help="Leave the question to others.")] = False,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason for skipping it.")] = "",
+    choice: Annotated[str, About("The better document: left, right or equal.", metavar="[CHOICE]", argument=True)] = "",
+    relevant: Annotated[str, About("Which are relevant: both, chosen or neither.", metavar="WORD")] = "",
+    numbers: Annotated[str | None, About("The numbers of both documents, such as 30,10.", metavar="L,R")] = None,
+    comment: Annotated[str, About("A remark on the answer.", metavar="TEXT")] = "",
+    skip: Annotated[bool, About("Leave the question to others.")] = False,
+    reason: Annotated[str, About("The reason for skipping it.", metavar="TEXT")] = "",
     token: Token = None,
     name: Name = None,
     output_format: Format = OutputFormat.table,
@@ -68,12 +64,10 @@ def answer(
 def judge_here(
     store: StorePlace,
     assessor: AssessorName,
-    docs: Annotated[
-        Path | None, typer.Option("--docs", metavar="FILE", help="Document texts: a table of doc and text.")
-    ] = None,
+    docs: Annotated[Path | None, About("Document texts: a table of doc and text.", metavar="FILE")] = None,
     name: Name = None,
     refresh: Annotated[
-        bool, typer.Option("--refresh/--no-refresh", help="Run the model first if there are new judgments.")
+        bool, About("Run the model first if there are new judgments.", option="--refresh/--no-refresh")
     ] = True,
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,

@@ -148,7 +148,7 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
 def status(
     store: StorePlace,
     name: Name = None,
-    refresh: Annotated[bool, typer.Option("--refresh", help="Run the model first if there are new judgments.")] = False,
+    refresh: Annotated[bool, About("Run the model first if there are new judgments.")] = False,
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,
 ) -> None:
@@ -167,16 +167,14 @@ def status(
 def next_tasks(
     store: StorePlace,
     assessor: AssessorName,
-    n: Annotated[int, typer.Option("-n", "--number", min=1, help="The number of pairs.")] = 1,
+    n: Annotated[int, About("The number of pairs.", option="-n, --number", least=1)] = 1,
     name: Name = None,
     refresh: Annotated[
-        bool, typer.Option("--refresh/--no-refresh", help="Run the model first if there are new judgments.")
+        bool, About("Run the model first if there are new judgments.", option="--refresh/--no-refresh")
     ] = True,
     tool: ToolName = None,
     out: OutFolder = None,
-    docs: Annotated[
-        Path | None, typer.Option("--docs", metavar="FILE", help="Document texts for --for: a table of doc and text.")
-    ] = None,
+    docs: Annotated[Path | None, About("Document texts for --for: a table of doc and text.", metavar="FILE")] = None,
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,
 ) -> None:
@@ -233,12 +231,12 @@ def record(
     grade: Grade = None,
     withdraw: Annotated[
         int | None,
-        typer.Option("--withdraw", metavar="NUMBER", help="Withdraw this judgment or answer (0: the latest)."),
+        About("Withdraw this judgment or answer (0: the latest).", metavar="NUMBER"),
     ] = None,
-    skip: Annotated[bool, typer.Option("--skip", help="Leave the pair to others.")] = False,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason for skipping it.")] = "",
-    flag: Annotated[str | None, typer.Option("--flag", metavar="TEXT", help="Report a problem with the pair.")] = None,
-    comment: Annotated[str | None, typer.Option("--comment", metavar="TEXT", help="Comment on the pair.")] = None,
+    skip: Annotated[bool, About("Leave the pair to others.")] = False,
+    reason: Annotated[str, About("The reason for skipping it.", metavar="TEXT")] = "",
+    flag: Annotated[str | None, About("Report a problem with the pair.", metavar="TEXT")] = None,
+    comment: Annotated[str | None, About("Comment on the pair.", metavar="TEXT")] = None,
     token: Token = None,
     name: Name = None,
     output_format: Format = OutputFormat.table,

@@ -19,7 +19,6 @@ from probeval.cli.campaign_documents import (
     RunsAddedDocument,
     SettingChange,
 )
-from probeval.cli.completion import complete_metric, complete_policy, complete_stop
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import AskName, By, Name, StorePlace, opened_campaign
@@ -32,67 +31,49 @@ __all__ = ["change", "close", "pause", "reopen", "resume", "runs", "show_log"]
 
 runs = typer.Typer(help="Add late runs to a campaign.")
 
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, which assessors see.")]
+Reason = Annotated[str, About("The reason, which assessors see.", metavar="TEXT")]
 
 
 def change(
     store: StorePlace,
     metric: Annotated[
         str | None,
-        typer.Option("--metric", metavar="METRIC", help="Another measure.", autocompletion=complete_metric),
+        About("Another measure.", metavar="METRIC"),
     ] = None,
-    depth: Annotated[int | None, typer.Option("--depth", min=1, help="Another depth of the pool.")] = None,
-    ask: Annotated[
-        AskName | None, typer.Option("--ask", help="Ask for grades, preferences, magnitudes or mixed.")
-    ] = None,
+    depth: Annotated[int | None, About("Another depth of the pool.", least=1)] = None,
+    ask: Annotated[AskName | None, About("Ask for grades, preferences, magnitudes or mixed.")] = None,
     follow_up: Annotated[
         bool | None,
-        typer.Option("--follow-up/--no-follow-up", help="Ask, after a preference, which of the two are relevant."),
+        About("Ask, after a preference, which of the two are relevant.", option="--follow-up/--no-follow-up"),
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", metavar="NAME", help="Another policy.", autocompletion=complete_policy),
+        About("Another policy.", metavar="NAME"),
     ] = None,
-    goal: Annotated[str | None, typer.Option("--goal", metavar="GOAL", help="Another goal of judging.")] = None,
+    goal: Annotated[str | None, About("Another goal of judging.", metavar="GOAL")] = None,
     stop: Annotated[
         str | None,
-        typer.Option("--stop", metavar="RULES", help="Another target or budget.", autocompletion=complete_stop),
+        About("Another target or budget.", metavar="RULES"),
     ] = None,
-    rope: Annotated[
-        str | None, typer.Option("--rope", metavar="D|users=SHARE", help="Differences up to this size count as ties.")
-    ] = None,
-    mapping: Annotated[
-        str | None, typer.Option("--mapping", metavar="NAME", help="A published mapping to user satisfaction.")
-    ] = None,
-    explore: Annotated[float | None, typer.Option("--explore", help="The share of random judgments.")] = None,
-    overlap: Annotated[
-        float | None, typer.Option("--overlap", min=0, max=1, help="The share of pairs that several assessors judge.")
-    ] = None,
-    opinions: Annotated[
-        int | None, typer.Option("--opinions", min=2, help="The number of assessors for these pairs.")
-    ] = None,
-    gold_share: Annotated[
-        float | None, typer.Option("--gold-share", min=0, max=1, help="The share of tasks with a known grade.")
-    ] = None,
+    rope: Annotated[str | None, About("Differences up to this size count as ties.", metavar="D|users=SHARE")] = None,
+    mapping: Annotated[str | None, About("A published mapping to user satisfaction.", metavar="NAME")] = None,
+    explore: Annotated[float | None, About("The share of random judgments.")] = None,
+    overlap: Annotated[float | None, About("The share of pairs that several assessors judge.", least=0, most=1)] = None,
+    opinions: Annotated[int | None, About("The number of assessors for these pairs.", least=2)] = None,
+    gold_share: Annotated[float | None, About("The share of tasks with a known grade.", least=0, most=1)] = None,
     repeat_share: Annotated[
         float | None,
-        typer.Option("--repeat-share", min=0, max=1, help="The share of tasks that come a second time."),
+        About("The share of tasks that come a second time.", least=0, most=1),
     ] = None,
-    rule: Annotated[
-        str | None, typer.Option("--rule", metavar="RULE", help="The grade of a pair that has several.")
-    ] = None,
-    lease: Annotated[
-        float | None, typer.Option("--lease", min=0.1, help="Minutes that an assessor may hold a pair.")
-    ] = None,
+    rule: Annotated[str | None, About("The grade of a pair that has several.", metavar="RULE")] = None,
+    lease: Annotated[float | None, About("Minutes that an assessor may hold a pair.", least=0.1)] = None,
     topics: Annotated[
         str | None, About("How topics are given to assessors: free, in-turn or owned.", choices=TOPICS)
     ] = None,
-    stay: Annotated[
-        float | None, typer.Option("--stay", min=0, help="The price of switching to another topic, in judgments.")
-    ] = None,
+    stay: Annotated[float | None, About("The price of switching to another topic, in judgments.", least=0)] = None,
     grade_words: Annotated[
         str | None,
-        typer.Option("--grade-words", metavar="WORDS", help="What each grade means, lowest first: text or a file."),
+        About("What each grade means, lowest first: text or a file.", metavar="WORDS"),
     ] = None,
     by: By = "owner",
     name: Name = None,
@@ -213,7 +194,7 @@ def _change_phase(
 def show_log(
     store: StorePlace,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also leases, judgments, comments and the other steps of assessors.")
+        bool, About("Also leases, judgments, comments and the other steps of assessors.", option="--all")
     ] = False,
     name: Name = None,
     output_format: Format = OutputFormat.table,

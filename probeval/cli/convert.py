@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
-import typer
 
 from probeval import api
 from probeval.api.evidence import Labels, Observers, Order, Qrels, Teams, as_scale
 from probeval.api.settings import GradeScale
-from probeval.cli.completion import complete_convert, complete_judgments, complete_metric
+from probeval.cli.completion import complete_convert
 from probeval.cli.documents import ConvertDocument
 from probeval.cli.options import Format, OutputFormat, QueriesFile, Quiet
 from probeval.cli.output import Talk, write
@@ -20,6 +19,7 @@ from probeval.data import read_judgments, read_texts
 from probeval.data.files import write_bytes
 from probeval.data.judgments import RULES
 from probeval.errors import DataError, did_you_mean
+from probeval.records import About
 
 __all__ = ["convert"]
 
@@ -29,69 +29,57 @@ PARTITIONS = "partitions"  # a folder, where the other formats are the text of a
 def convert(
     files: Annotated[
         list[str],
-        typer.Argument(
+        About(
+            "Judgments, in any format that --qrels reads; partitions: TREC run files, globs, or a directory.",
             metavar="FILES...",
-            help="Judgments, in any format that --qrels reads; partitions: TREC run files, globs, or a directory.",
+            argument=True,
+            kind=str,
+            many=True,
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("-o", "--out", metavar="FILE", help="The output file; partitions: the output folder.")
-    ],
+    out: Annotated[Path, About("The output file; partitions: the output folder.", metavar="FILE", option="-o, --out")],
     to: Annotated[
         str,
-        typer.Option(
-            "--to",
+        About(
+            "The format to write: qrels, quepid (a book), rank-eval (a request) or partitions (parquet).",
             metavar="FORMAT",
-            help="The format to write: qrels, quepid (a book), rank-eval (a request) or partitions (parquet).",
-            autocompletion=complete_convert,
         ),
     ] = "qrels",
-    kind: Annotated[
+    file_format: Annotated[
         str | None,
-        typer.Option(
-            "--as",
+        About(
+            "The format of the file: qrels, table, quepid, label-studio or rank-eval; by default detected.",
             metavar="FORMAT",
-            help="The format of the file: qrels, table, quepid, label-studio or rank-eval; by default detected.",
-            autocompletion=complete_judgments,
+            option="--as",
         ),
     ] = None,
     rule: Annotated[
         str | None,
-        typer.Option("--rule", metavar="RULE", help=f"One grade per pair, as trec_eval needs it: {', '.join(RULES)}."),
+        About(f"One grade per pair, as trec_eval needs it: {', '.join(RULES)}.", metavar="RULE"),
     ] = None,
     queries: QueriesFile = None,
-    docs: Annotated[
-        Path | None, typer.Option("--docs", metavar="FILE", help="Document texts, for a book: a table of doc and text.")
-    ] = None,
+    docs: Annotated[Path | None, About("Document texts, for a book: a table of doc and text.", metavar="FILE")] = None,
     scale: GradeScale = None,
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The name of the book.")] = "probeval",
-    index: Annotated[
-        str | None, typer.Option("--index", metavar="NAME", help="rank-eval: the index of the documents.")
-    ] = None,
+    name: Annotated[str, About("The name of the book.", metavar="NAME")] = "probeval",
+    index: Annotated[str | None, About("rank-eval: the index of the documents.", metavar="NAME")] = None,
     search: Annotated[
         Path | None,
-        typer.Option(
-            "--search",
+        About(
+            "rank-eval: a search as JSON with {{query_string}}, or a request whose ratings are replaced.",
             metavar="FILE",
-            help="rank-eval: a search as JSON with {{query_string}}, or a request whose ratings are replaced.",
         ),
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(
-            "--metric",
-            metavar="METRIC",
-            help="rank-eval: the measure; default: that of --search, or nDCG@10.",
-            autocompletion=complete_metric,
-        ),
+        About("rank-eval: the measure; default: that of --search, or nDCG@10.", metavar="METRIC"),
     ] = None,
     n_partitions: Annotated[
         int | None,
-        typer.Option(
-            "--partitions",
-            min=1,
+        About(
+            "partitions: how many; default: one per 500,000 retrieved documents.",
             metavar="N",
-            help="partitions: how many; default: one per 500,000 retrieved documents.",
+            option="--partitions",
+            least=1,
         ),
     ] = None,
     qrels: Qrels = None,
@@ -99,9 +87,7 @@ def convert(
     observers: Observers = None,
     teams: Teams = None,
     order: Order = "trec_eval",
-    depth: Annotated[
-        int | None, typer.Option("--depth", min=1, help="partitions: the number of ranks; default: the whole run.")
-    ] = None,
+    depth: Annotated[int | None, About("partitions: the number of ranks; default: the whole run.", least=1)] = None,
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,
 ) -> None:
@@ -113,7 +99,7 @@ def convert(
     """
     talk = Talk(quiet=quiet)
     of_judgments = {
-        "--as": kind, "--rule": rule, "--queries": queries, "--docs": docs, "--scale": scale, "--index": index,
+        "--as": file_format, "--rule": rule, "--queries": queries, "--docs": docs, "--scale": scale, "--index": index,
         "--search": search, "--metric": metric,
     }  # fmt: skip
     of_partitions = {
@@ -144,7 +130,7 @@ def convert(
     file = Path(files[0])
     texts = None if queries is None else read_texts(queries, "query")
     judgments = talk.warned(
-        lambda: read_judgments(file, scale=as_scale(scale), file_format=kind, queries=texts),
+        lambda: read_judgments(file, scale=as_scale(scale), file_format=file_format, queries=texts),
     )
     text = api.convert(
         judgments,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from probeval.api import as_collection
 from probeval.api.evidence import Groups, Labels, Observers, Qrels, RunPaths
 from probeval.api.settings import Depth
@@ -13,6 +11,7 @@ from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
 from probeval.errors import FeatureError
 from probeval.features import DEFINITIONS, compute_features, multiplicity
+from probeval.records import About
 
 __all__ = ["features"]
 
@@ -22,11 +21,11 @@ DEPTH = 10
 def features(
     runs: RunPaths,
     names: Annotated[
-        list[str] | None, typer.Option("--feature", metavar="NAME", help="A feature such as fSYS; may be repeated.")
+        list[str] | None, About("A feature such as fSYS.", metavar="NAME", option="--feature", kind=str, many=True)
     ] = None,
     by_multiplicity: Annotated[
         bool,
-        typer.Option("--multiplicity", help="The share of relevant documents by the number of systems that have them."),
+        About("The share of relevant documents by the number of systems that have them.", option="--multiplicity"),
     ] = False,
     qrels: Qrels = None,
     metadata: Groups = None,

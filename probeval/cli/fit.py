@@ -8,7 +8,6 @@ from typing import Annotated
 
 import numpy as np
 import pandas as pd
-import typer
 
 from probeval import api
 from probeval.api.evidence import Observers
@@ -18,6 +17,7 @@ from probeval.cli.options import CampaignFolders, Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write, write_table
 from probeval.data import read_campaign
 from probeval.errors import DataError, ModelError, did_you_mean
+from probeval.records import About
 from probeval.relevance import Hierarchical
 
 __all__ = ["fit"]
@@ -33,42 +33,36 @@ class Kind(StrEnum):
 def fit(
     campaigns: CampaignFolders,
     out: Annotated[
-        Path, typer.Option("-o", "--out", metavar="DIR", help="The output folder of the card, such as models/NAME.")
+        Path, About("The output folder of the card, such as models/NAME.", metavar="DIR", option="-o, --out")
     ],
-    without: Annotated[
-        list[str] | None, typer.Option("--without", metavar="NAME", help="Leave this campaign out; may be repeated.")
-    ] = None,
+    without: Annotated[list[str] | None, About("Leave this campaign out.", metavar="NAME", kind=str, many=True)] = None,
     kind: Annotated[
         Kind | None,
-        typer.Option(
-            "--kind",
-            help="The kind of model; default: ordinal with --terms, --select or --assessors, otherwise hierarchical.",
-        ),
+        About("The kind of model; default: ordinal with --terms, --select or --assessors, otherwise hierarchical."),
     ] = None,
     labels_from: LabelsFrom = None,
     observers: Observers = None,
     terms: Annotated[
         list[str] | None,
-        typer.Option(
-            "--terms",
+        About(
+            "Terms of an ordinal model, comma-separated. Several are fallbacks, the most informative first.",
             metavar="T,T,..",
-            help="Terms of an ordinal model, comma-separated; repeat for fallbacks, the most informative first.",
+            kind=str,
+            many=True,
         ),
     ] = None,
     select: Annotated[
         float | None,
-        typer.Option(
-            "--select",
+        About(
+            "Drop terms of ordinal models, one after another, until all are significant at this level (.0001).",
             metavar="ALPHA",
-            help="Drop terms of ordinal models, one after another, until all are significant at this level (.0001).",
         ),
     ] = None,
     assessors: Annotated[
         Path | None,
-        typer.Option(
-            "--assessors",
+        About(
+            "Judgments by several assessors, whose disagreement is the yardstick of an ordinal model's error.",
             metavar="FILE",
-            help="Judgments by several assessors, whose disagreement is the yardstick of an ordinal model's error.",
         ),
     ] = None,
     depth: Depth = None,

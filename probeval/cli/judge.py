@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from probeval.cli.assessor_texts import no_texts
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk
@@ -24,6 +22,7 @@ from probeval.cli.serving import (
 )
 from probeval.cli.stores import Name, StorePlace, opened_campaign
 from probeval.errors import ProbevalError
+from probeval.records import About
 
 __all__ = ["judge"]
 
@@ -36,12 +35,10 @@ def judge(
     assessor_file: AssessorFile = None,
     assessor: Annotated[
         str | None,
-        typer.Option("--assessor", metavar="NAME", help="Judge alone under this name, on this machine only."),
+        About("Judge alone under this name, on this machine only.", metavar="NAME"),
     ] = None,
     public_host: PublicHosts = None,
-    show_ranking: Annotated[
-        bool, typer.Option("--show-ranking", help="Show the ranking to assessors; it may bias them.")
-    ] = False,
+    show_ranking: Annotated[bool, About("Show the ranking to assessors; it may bias them.")] = False,
     certificate: Certificate = None,
     key: PrivateKey = None,
     name: Name = None,

@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from probeval import api
 from probeval.api.campaigns import as_campaigns
 from probeval.api.settings import Jobs, Level, Scheduler, Seed
-from probeval.cli.completion import complete_metric, complete_scale
 from probeval.cli.options import CampaignFolders, Format, OutputFormat, Quiet, ReportFile
 from probeval.cli.output import Talk, check_picture, write_page, write_pictures, write_result
 from probeval.cli.studies import PairTestName
 from probeval.errors import ProbevalError
+from probeval.records import About
 
 __all__ = ["meta", "parse_levels"]
 
@@ -25,44 +23,38 @@ def meta(
     campaigns: CampaignFolders,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            "--metric",
-            metavar="METRIC",
-            help="A measure such as nDCG@10; may be repeated. Default: the usual ones for the scale.",
-            autocompletion=complete_metric,
+        About(
+            "A measure such as nDCG@10. Default: the usual ones for the scale.", metavar="METRIC", kind=str, many=True
         ),
     ] = None,
     scale: Annotated[
         list[str] | None,
-        typer.Option(
-            "--scale",
+        About(
+            "A scale to cut the grades to, such as fine:4 or binary:40. Default: as judged.",
             metavar="SCALE",
-            help="A scale to cut the grades to, such as fine:4 or binary:40; may be repeated. Default: as judged.",
-            autocompletion=complete_scale,
+            kind=str,
+            many=True,
         ),
     ] = None,
     test: Annotated[
         list[PairTestName] | None,
-        typer.Option("--test", help="A test of the difference between two systems; may be repeated. Default: all."),
+        About("A test of the difference between two systems. Default: all.", kind=PairTestName, many=True),
     ] = None,
     alpha: Annotated[
         str,
-        typer.Option(
-            "--alpha",
+        About(
+            "Levels of significance: a list, or a range in steps of its lower end or of STEP.",
             metavar="A,A,..|A-B[:STEP]",
-            help="Levels of significance: a list, or a range in steps of its lower end or of STEP.",
         ),
     ] = ".01-.1",
-    splits: Annotated[int, typer.Option("--splits", min=1, help="The number of random halves of the queries.")] = 100,
-    samples: Annotated[
-        int, typer.Option("--samples", min=1, help="The number of resamples of bootstrap and permutation tests.")
-    ] = 10_000,
+    splits: Annotated[int, About("The number of random halves of the queries.", least=1)] = 100,
+    samples: Annotated[int, About("The number of resamples of bootstrap and permutation tests.", least=1)] = 10_000,
     level: Level = 0.95,
     jobs: Jobs = 2,
     scheduler: Scheduler = None,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Plot tests by alpha, and the reliability of measures."),
+        About("Plot tests by alpha, and the reliability of measures.", metavar="FILE"),
     ] = None,
     report: ReportFile = None,
     output_format: Format = OutputFormat.table,

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import pandas as pd
-import typer
 
 from probeval.cli.campaign_documents import AddressDocument
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import Talk, write
 from probeval.errors import ProbevalError
+from probeval.records import About
 
 if TYPE_CHECKING:
     from probeval.campaign.opened import Opened
@@ -36,31 +36,26 @@ __all__ = [
 
 PageDocs = Annotated[
     Path | None,
-    typer.Option(
-        "--docs",
+    About(
+        "A table of documents: doc and text, optionally title, link, audio, image; or irds:ID.",
         metavar="FILE",
-        help="A table of documents: doc and text, optionally title, link, audio, image; or irds:ID.",
     ),
 ]
 Host = Annotated[
     str,
-    typer.Option(
-        "--host", metavar="HOST", help="The address to listen on; other than localhost needs invited assessors."
-    ),
+    About("The address to listen on; other than localhost needs invited assessors.", metavar="HOST"),
 ]
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")]
+Port = Annotated[int, About("The port; 0 takes a free one.", least=0, most=65535)]
 AssessorFile = Annotated[
     Path | None,
-    typer.Option(
-        "--assessor-file", metavar="FILE", help="Invite those of a table: assessor, token and optionally role."
-    ),
+    About("Invite those of a table: assessor, token and optionally role.", metavar="FILE"),
 ]
 PublicHosts = Annotated[
     list[str] | None,
-    typer.Option("--public-host", metavar="NAME", help="A host name of this server for browsers; may be repeated."),
+    About("A host name of this server for browsers.", metavar="NAME", kind=str, many=True),
 ]
-Certificate = Annotated[Path | None, typer.Option("--certificate", metavar="FILE", help="A certificate, for HTTPS.")]
-PrivateKey = Annotated[Path | None, typer.Option("--key", metavar="FILE", help="The private key of the certificate.")]
+Certificate = Annotated[Path | None, About("A certificate, for HTTPS.", metavar="FILE")]
+PrivateKey = Annotated[Path | None, About("The private key of the certificate.", metavar="FILE")]
 
 
 def page_documents(

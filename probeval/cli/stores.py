@@ -6,10 +6,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from probeval.cli.campaign_documents import EventDocument
 from probeval.errors import StoreError
+from probeval.records import About
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign
@@ -39,17 +38,15 @@ class AskName(StrEnum):
 
 
 StorePlace = Annotated[
-    str, typer.Argument(metavar="STORE", help="An SQLite file, or a PostgreSQL URL (postgresql://user@host/base).")
+    str, About("An SQLite file, or a PostgreSQL URL (postgresql://user@host/base).", metavar="STORE", argument=True)
 ]
-Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The campaign, if the store has several.")]
-AssessorName = Annotated[str, typer.Option("--assessor", metavar="NAME", help="The name of the assessor.")]
-By = Annotated[str, typer.Option("--by", metavar="NAME", help="Your name, for the log.")]
-QueryId = Annotated[str | None, typer.Argument(metavar="[QUERY]", help="The id of the query.")]
-DocId = Annotated[str | None, typer.Argument(metavar="[DOC]", help="The id of the document.")]
-Grade = Annotated[float | None, typer.Argument(metavar="[GRADE]", help="A grade of the campaign's scale.")]
-Token = Annotated[
-    str | None, typer.Option("--token", metavar="TEXT", help="A name for this request: sent twice, it counts once.")
-]
+Name = Annotated[str | None, About("The campaign, if the store has several.", metavar="NAME")]
+AssessorName = Annotated[str, About("The name of the assessor.", metavar="NAME")]
+By = Annotated[str, About("Your name, for the log.", metavar="NAME")]
+QueryId = Annotated[str | None, About("The id of the query.", metavar="[QUERY]", argument=True)]
+DocId = Annotated[str | None, About("The id of the document.", metavar="[DOC]", argument=True)]
+Grade = Annotated[float | None, About("A grade of the campaign's scale.", metavar="[GRADE]", argument=True)]
+Token = Annotated[str | None, About("A name for this request: sent twice, it counts once.", metavar="TEXT")]
 
 
 def opened_campaign(store: str, name: str | None, *, read_only: bool = False) -> Campaign:

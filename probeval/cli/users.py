@@ -33,6 +33,7 @@ from probeval.data import read_texts
 from probeval.data.files import write_bytes
 from probeval.display import Shown
 from probeval.errors import ProbevalError, StoreError
+from probeval.records import About
 from probeval.streams import Purpose, stream
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ __all__ = ["users"]
 
 users = typer.Typer(help="Ask users which of two lists is better: choose lists, serve the page, report the answers.")
 
-StudyName = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The study, if the store has several.")]
+StudyName = Annotated[str | None, About("The study, if the store has several.", metavar="NAME")]
 
 
 class ShapeName(StrEnum):
@@ -66,25 +67,19 @@ def create(
     runs: RunPaths,
     metric: Metric,
     qrels: Qrels = None,
-    pairs: Annotated[int, typer.Option("--pairs", min=1, help="The number of pairs of lists.")] = 100,
+    pairs: Annotated[int, About("The number of pairs of lists.", least=1)] = 100,
     traps: Annotated[
         int | None,
-        typer.Option("--traps", min=0, help="The number of trap questions; default: one for 5 pairs, from 4 to 20."),
+        About("The number of trap questions; default: one for 5 pairs, from 4 to 20.", least=0),
     ] = None,
-    most: Annotated[
-        int | None, typer.Option("--most", min=1, help="The most questions that one user answers; default: all.")
-    ] = None,
+    most: Annotated[int | None, About("The most questions that one user answers; default: all.", least=1)] = None,
     queries: QueriesFile = None,
-    guideline: Annotated[
-        Path | None, typer.Option("--guideline", metavar="FILE", help="Instructions for users: a text file.")
-    ] = None,
+    guideline: Annotated[Path | None, About("Instructions for users: a text file.", metavar="FILE")] = None,
     scale: GradeScale = None,
     gain: Gains = None,
-    depth: Annotated[
-        int | None, typer.Option("--depth", min=1, help="The length of the lists; default: the metric's cutoff.")
-    ] = None,
+    depth: Annotated[int | None, About("The length of the lists; default: the metric's cutoff.", least=1)] = None,
     order: Order = "trec_eval",
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The name of the study.")] = "study",
+    name: Annotated[str, About("The name of the study.", metavar="NAME")] = "study",
     by: By = "owner",
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
@@ -135,7 +130,7 @@ def serve(
     assessor_file: AssessorFile = None,
     assessor: Annotated[
         str | None,
-        typer.Option("--assessor", metavar="NAME", help="Answer alone under this name, on this machine only."),
+        About("Answer alone under this name, on this machine only.", metavar="NAME"),
     ] = None,
     public_host: PublicHosts = None,
     certificate: Certificate = None,
@@ -183,46 +178,32 @@ def serve(
 @users.command()
 def report(
     store: Annotated[
-        str | None, typer.Argument(metavar="[STORE]", help="The store of the study; or give --answers FILE.")
+        str | None, About("The store of the study; or give --answers FILE.", metavar="[STORE]", argument=True)
     ] = None,
-    answers: Annotated[
-        Path | None, typer.Option("--answers", metavar="FILE", help="A table of answers, such as an exported study.")
-    ] = None,
-    score_a: Annotated[
-        str, typer.Option("--score-a", metavar="COLUMN", help="The score of the first list in --answers.")
-    ] = "score_a",
-    score_b: Annotated[
-        str, typer.Option("--score-b", metavar="COLUMN", help="The score of the second list in --answers.")
-    ] = "score_b",
-    answer: Annotated[str, typer.Option("--answer", metavar="COLUMN", help="The answer in --answers.")] = "answer",
+    answers: Annotated[Path | None, About("A table of answers, such as an exported study.", metavar="FILE")] = None,
+    score_a: Annotated[str, About("The score of the first list in --answers.", metavar="COLUMN")] = "score_a",
+    score_b: Annotated[str, About("The score of the second list in --answers.", metavar="COLUMN")] = "score_b",
+    answer: Annotated[str, About("The answer in --answers.", metavar="COLUMN")] = "answer",
     words: Annotated[
         str | None,
-        typer.Option(
-            "--words", metavar="A,B,GOOD,BAD", help="The words for the four answers in --answers, separated by commas."
-        ),
+        About("The words for the four answers in --answers, separated by commas.", metavar="A,B,GOOD,BAD"),
     ] = None,
     docs_a: Annotated[
         str,
-        typer.Option(
-            "--docs-a", metavar="COLUMN", help="The documents of the first list; # is the rank, one column each: d#a."
-        ),
+        About("The documents of the first list; # is the rank, one column each: d#a.", metavar="COLUMN"),
     ] = "docs_a",
-    docs_b: Annotated[
-        str, typer.Option("--docs-b", metavar="COLUMN", help="The documents of the second list, likewise.")
-    ] = "docs_b",
+    docs_b: Annotated[str, About("The documents of the second list, likewise.", metavar="COLUMN")] = "docs_b",
     shape: Annotated[
-        ShapeName, typer.Option("--shape", help="The mapping: the cubic as published, or one that never falls.")
+        ShapeName, About("The mapping: the cubic as published, or one that never falls.")
     ] = ShapeName.cubic,
     least_right: Annotated[
         float,
-        typer.Option("--least-right", min=0, max=1, help="The share of traps that a user must answer right."),
+        About("The share of traps that a user must answer right.", least=0, most=1),
     ] = 0.7,
-    leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Leave out users who answer fewer traps right.")
-    ] = False,
+    leave_out: Annotated[bool, About("Leave out users who answer fewer traps right.")] = False,
     save: Annotated[
         Path | None,
-        typer.Option("--save", metavar="FILE", help="Write the mapping (.json) for --mapping of other verbs."),
+        About("Write the mapping (.json) for --mapping of other verbs.", metavar="FILE"),
     ] = None,
     level: Level = 0.95,
     name: StudyName = None,
@@ -262,9 +243,9 @@ def report(
 def export(
     store: StorePlace,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The output file; stdout by default.")
+        Path | None, About("The output file; stdout by default.", metavar="FILE", option="-o, --out")
     ] = None,
-    answer_format: Annotated[AnswerFormat, typer.Option("--format", help="The format of the file.")] = AnswerFormat.csv,
+    answer_format: Annotated[AnswerFormat, About("The format of the file.", option="--format")] = AnswerFormat.csv,
     name: StudyName = None,
     quiet: Quiet = False,
 ) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from probeval.api.evidence import Observers, with_observers
 from probeval.api.settings import Depth, Jobs, Scheduler, Seed
 from probeval.cli.options import CampaignFolders, Checkpoints, Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, check_picture, write_pictures, write_result
 from probeval.data import read_campaign
-from probeval.records import parse_shares
+from probeval.records import About, parse_shares
 
 if TYPE_CHECKING:
     from probeval.simulation import Validation
@@ -27,34 +25,31 @@ def validate(
     campaigns: CampaignFolders,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", metavar="METRIC", help="A measure; may be repeated. Default: DCG and nDCG."),
+        About("A measure. Default: DCG and nDCG.", metavar="METRIC", kind=str, many=True),
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(
-            "--model",
-            metavar="NAME",
-            help="uniform, empirical, independent, hierarchical or a model of your own; may be repeated. "
+        About(
+            "uniform, empirical, independent, hierarchical or a model of your own. "
             "Default: independent and hierarchical.",
+            metavar="NAME",
+            kind=str,
+            many=True,
         ),
     ] = None,
     observers: Observers = None,
     depth: Depth = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="The number of random orders of judging.")] = 5,
+    seeds: Annotated[int, About("The number of random orders of judging.", least=1)] = 5,
     checkpoints: Checkpoints = CHECKPOINTS,
     draws: Annotated[
         int,
-        typer.Option("--draws", min=2, help="The number of draws of scores, and of outcomes under a calibrated model."),
+        About("The number of draws of scores, and of outcomes under a calibrated model.", least=2),
     ] = 1000,
     jobs: Jobs = 2,
     scheduler: Scheduler = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="Plot accuracy against confidence; FILE-checkpoints shows calibration by share judged.",
-        ),
+        About("Plot accuracy against confidence; FILE-checkpoints shows calibration by share judged.", metavar="FILE"),
     ] = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
