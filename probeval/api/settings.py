@@ -179,7 +179,7 @@ Topics = Annotated[
         choices=TOPICS,
     ),
 ]
-Stay = Annotated[float, About("The price of switching to another topic, in judgments; 0 for none.", metavar="NUMBER")]
+Stay = Annotated[float, About("The price of switching to another topic, in judgments; 0 for none.", least=0)]
 LabelsFrom = Annotated[
     Any, About("Labels with a column of grades, to fit the model of labels.", metavar="FILE", kind=Path, many=True)
 ]

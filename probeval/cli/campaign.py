@@ -25,13 +25,21 @@ from probeval.cli.gold import gold
 from probeval.cli.options import Format, Metric, OutFolder, OutputFormat, QueriesFile, Quiet, ToolName
 from probeval.cli.output import Talk, check_tool, echo, write, write_csv, write_json, write_table
 from probeval.cli.stores import (
-    AskName,
+    Ask,
     AssessorName,
     By,
     DocId,
+    FollowUp,
+    GoldShare,
     Grade,
+    GradeWords,
+    Lease,
     Name,
+    Opinions,
+    Overlap,
     QueryId,
+    RepeatShare,
+    Rule,
     StorePlace,
     Token,
     event_row,
@@ -62,40 +70,19 @@ class CampaignInputs(Work, Sharing, Choosing, Scoring, Evidence):
     _: KW_ONLY
     queries: QueriesFile = None
     guideline: Annotated[Path | None, About("Instructions for assessors: a text file.", metavar="FILE")] = None
-    grade_words: Annotated[
-        str | None,
-        About(
-            "What each grade means, lowest first, separated by commas; or a file, one line per grade.",
-            metavar="WORDS",
-        ),
-    ] = None
-    ask: Annotated[
-        str,
-        About(
-            "What assessors are asked: grades of documents, preferences between two, magnitudes of two, or mixed.",
-            choices=tuple(AskName),
-        ),
-    ] = "grades"
-    follow_up: Annotated[
-        bool,
-        About(
-            "Ask on the judging page, after a preference, which of the two documents are relevant.",
-            option="--follow-up/--no-follow-up",
-        ),
-    ] = False
+    grade_words: GradeWords = None
+    ask: Ask = "grades"
+    follow_up: FollowUp = False
     depth: Depth = None
     policy: Policy = "gain"
     rope: Rope = 0.0
     mapping: Mapping = None
-    overlap: Annotated[float, About("The share of pairs that several assessors judge.", least=0, most=1)] = 0.0
-    opinions: Annotated[int, About("The number of assessors for these pairs.", least=2)] = 2
-    gold_share: Annotated[float, About("The share of tasks with a known grade.", least=0, most=1)] = 0.0
-    repeat_share: Annotated[float, About("The share of tasks that come a second time.", least=0, most=1)] = 0.0
-    rule: Annotated[
-        str,
-        About("The grade of a pair that has several: unanimous, median, majority, min, max, latest.", metavar="RULE"),
-    ] = "unanimous"
-    lease: Annotated[float, About("Minutes that an assessor may hold a pair.", least=0.1)] = 15.0
+    overlap: Overlap = 0.0
+    opinions: Opinions = 2
+    gold_share: GoldShare = 0.0
+    repeat_share: RepeatShare = 0.0
+    rule: Rule = "unanimous"
+    lease: Lease = 15.0
     name: Annotated[str, About("The name of the campaign.", metavar="NAME")] = "campaign"
 
 
@@ -135,7 +122,7 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
     ) as made:
         _write_status(made.status(), output.output_format)
         texts = made.queries
-    if given.ask != AskName.grades and not isinstance(choice.model, Hierarchical):
+    if given.ask != "grades" and not isinstance(choice.model, Hierarchical):
         talk.say(f"The model {choice.name} does not use answers about two documents: they will change no score.")
     talk.say(texts_known(texts, store))
     place = shlex.quote(store)

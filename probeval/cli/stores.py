@@ -1,8 +1,7 @@
-"""Options and arguments for stores of campaigns."""
+"""Options and arguments of campaigns and their stores."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,13 +13,21 @@ if TYPE_CHECKING:
     from probeval.campaign import Campaign
 
 __all__ = [
-    "AskName",
+    "Ask",
     "AssessorName",
     "By",
     "DocId",
+    "FollowUp",
+    "GoldShare",
     "Grade",
+    "GradeWords",
+    "Lease",
     "Name",
+    "Opinions",
+    "Overlap",
     "QueryId",
+    "RepeatShare",
+    "Rule",
     "StorePlace",
     "Token",
     "event_row",
@@ -28,14 +35,7 @@ __all__ = [
 ]
 
 
-class AskName(StrEnum):
-    """What assessors are asked."""
-
-    grades = "grades"
-    preferences = "preferences"
-    magnitudes = "magnitudes"
-    mixed = "mixed"
-
+ASKED = ("grades", "preferences", "magnitudes", "mixed")
 
 StorePlace = Annotated[
     str, About("An SQLite file, or a PostgreSQL URL (postgresql://user@host/base).", metavar="STORE", argument=True)
@@ -47,6 +47,34 @@ QueryId = Annotated[str | None, About("The id of the query.", metavar="[QUERY]",
 DocId = Annotated[str | None, About("The id of the document.", metavar="[DOC]", argument=True)]
 Grade = Annotated[float | None, About("A grade of the campaign's scale.", metavar="[GRADE]", argument=True)]
 Token = Annotated[str | None, About("A name for this request: sent twice, it counts once.", metavar="TEXT")]
+
+GradeWords = Annotated[
+    str | None,
+    About("What each grade means, lowest first, separated by commas; or a file, one line per grade.", metavar="WORDS"),
+]
+Ask = Annotated[
+    str,
+    About(
+        "What assessors are asked: grades of documents, preferences between two, magnitudes of two, or mixed.",
+        choices=ASKED,
+    ),
+]
+FollowUp = Annotated[
+    bool,
+    About(
+        "Ask on the judging page, after a preference, which of the two documents are relevant.",
+        option="--follow-up/--no-follow-up",
+    ),
+]
+Overlap = Annotated[float, About("The share of pairs that several assessors judge.", least=0, most=1)]
+Opinions = Annotated[int, About("The number of assessors for these pairs.", least=2)]
+GoldShare = Annotated[float, About("The share of tasks with a known grade.", least=0, most=1)]
+RepeatShare = Annotated[float, About("The share of tasks that come a second time.", least=0, most=1)]
+Rule = Annotated[
+    str,
+    About("The grade of a pair that has several: unanimous, median, majority, min, max, latest.", metavar="RULE"),
+]
+Lease = Annotated[float, About("Minutes that an assessor may hold a pair.", least=0.1)]
 
 
 def opened_campaign(store: str, name: str | None, *, read_only: bool = False) -> Campaign:
