@@ -40,6 +40,7 @@ from probeval.cli.stores import (
     QueryId,
     RepeatShare,
     Rule,
+    SkipReason,
     StorePlace,
     Token,
     event_row,
@@ -51,7 +52,7 @@ from probeval.errors import ProbevalError
 from probeval.records import About
 
 if TYPE_CHECKING:
-    from probeval.campaign import Status
+    from probeval.campaign import Campaign, Status
 
 __all__ = ["campaign"]
 
@@ -209,42 +210,51 @@ def next_tasks(
         write(frame if output_format is OutputFormat.csv else shown, document, output_format)
 
 
-@campaign.command()
-def record(
-    store: StorePlace,
-    assessor: AssessorName,
-    query: QueryId = None,
-    doc: DocId = None,
-    grade: Grade = None,
+@dataclass(frozen=True, kw_only=True)
+class JudgmentInputs:
+    """What an assessor does with a pair."""
+
+    assessor: AssessorName
+    query: QueryId = None
+    doc: DocId = None
+    grade: Grade = None
     withdraw: Annotated[
         int | None,
         About("Withdraw this judgment or answer (0: the latest).", metavar="NUMBER"),
-    ] = None,
-    skip: Annotated[bool, About("Leave the pair to others.")] = False,
-    reason: Annotated[str, About("The reason for skipping it.", metavar="TEXT")] = "",
-    flag: Annotated[str | None, About("Report a problem with the pair.", metavar="TEXT")] = None,
-    comment: Annotated[str | None, About("Comment on the pair.", metavar="TEXT")] = None,
-    token: Token = None,
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
+    ] = None
+    skip: Annotated[bool, About("Leave the pair to others.")] = False
+    reason: SkipReason = ""
+    flag: Annotated[str | None, About("Report a problem with the pair.", metavar="TEXT")] = None
+    comment: Annotated[str | None, About("Comment on the pair.", metavar="TEXT")] = None
+    token: Token = None
+
+    def record(self, opened: Campaign) -> list[Any]:
+        """Record it; the events."""
+        who, query, doc = self.assessor, self.query, self.doc
+        if self.withdraw is not None:
+            return [opened.withdraw(who, self.withdraw or None, token=self.token)]
+        acts = (self.grade is not None, self.skip, self.flag is not None, self.comment is not None)
+        if query is None or doc is None or not any(acts):
+            raise ProbevalError("Give QUERY, DOC and GRADE; or QUERY and DOC with --skip, --flag or --comment.")
+        done: list[Any] = [] if self.comment is None else [opened.comment(who, query, doc, self.comment)]
+        done += [] if self.flag is None else [opened.flag(who, query, doc, reason=self.flag)]
+        if self.grade is not None:
+            done.append(opened.record(who, query, doc, self.grade, token=self.token))
+        elif self.skip:
+            done.append(opened.skip(who, query, doc, reason=self.reason, token=self.token))
+        return done
+
+
+@campaign.command()
+def record(
+    store: StorePlace, given: JudgmentInputs, name: Name = None, output_format: Format = OutputFormat.table
 ) -> None:
     """Record a grade for a pair, or skip it, flag it, comment on it; or withdraw a judgment.
 
     Example: probeval campaign record mine.db q01 d0007 2 --assessor ann
     """
     with opened_campaign(store, name) as opened:
-        if withdraw is not None:
-            done: list[Any] = [opened.withdraw(assessor, withdraw or None, token=token)]
-        else:
-            if query is None or doc is None or (grade is None and not skip and flag is None and comment is None):
-                raise ProbevalError("Give QUERY, DOC and GRADE; or QUERY and DOC with --skip, --flag or --comment.")
-            done = [] if comment is None else [opened.comment(assessor, query, doc, comment)]
-            done += [] if flag is None else [opened.flag(assessor, query, doc, reason=flag)]
-            if grade is not None:
-                done.append(opened.record(assessor, query, doc, grade, token=token))
-            elif skip:
-                done.append(opened.skip(assessor, query, doc, reason=reason, token=token))
-        rows = [event_row(event) for event in done]
+        rows = [event_row(event) for event in given.record(opened)]
         write(pd.DataFrame(rows), rows[0] if len(rows) == 1 else rows, output_format)
 
 
