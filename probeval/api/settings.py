@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from probeval.data import Scale
 from probeval.data.scale import Gain
 from probeval.display import Brief
 from probeval.metrics import AGGREGATES, AnyMetric
-from probeval.records import About, parse_number
+from probeval.records import About, parse_number, parse_shares
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Inference
@@ -25,6 +25,7 @@ from probeval.selection.topics import TOPICS
 __all__ = [
     "MEASURE",
     "Aggregate",
+    "Checkpoints",
     "Choosing",
     "ChoosingByErrors",
     "Depth",
@@ -48,6 +49,7 @@ __all__ = [
     "Outside",
     "Policy",
     "Rope",
+    "Samples",
     "Scheduler",
     "Scoring",
     "Seed",
@@ -103,7 +105,6 @@ Rope = Annotated[
         metavar="D|users=SHARE",
         kind=str,
         parse=parse_number,
-        default="0",
     ),
 ]
 Mapping = Annotated[
@@ -183,6 +184,11 @@ Stay = Annotated[float, About("The price of switching to another topic, in judgm
 LabelsFrom = Annotated[
     Any, About("Labels with a column of grades, to fit the model of labels.", metavar="FILE", kind=Path, many=True)
 ]
+Checkpoints = Annotated[
+    Sequence[float],
+    About("Shares of the pool to judge, in ascending order.", metavar="F,F,..", kind=str, parse=parse_shares),
+]
+Samples = Annotated[int, About("The number of resamples of bootstrap and permutation tests.", least=1)]
 Scheduler = Annotated[str | None, About("A Dask scheduler that distributes the work.", metavar="ADDRESS")]
 
 

@@ -95,6 +95,8 @@ def _parameter(one: Input | inspect.Parameter) -> inspect.Parameter:
         return one
     about = one.about
     default = one.default if about.default is SAME else about.default
+    if about.parse is not None and isinstance(default, (int, float, tuple)):
+        default = _text(default)
     kind = _named(one.name, about.choices) if about.choices else about.kind or _plain(one.type)
     if about.many:
         kind, default = list[kind], default if default is MISSING else None  # type: ignore[valid-type]
@@ -120,6 +122,12 @@ def _parameter(one: Input | inspect.Parameter) -> inspect.Parameter:
         default=inspect.Parameter.empty if default is MISSING else default,
         annotation=Annotated[kind, info],
     )
+
+
+def _text(default: float | tuple[float, ...]) -> str:
+    """The default of an option that is read from text: ``.05``, or ``0,.01,.1``."""
+    numbers = default if isinstance(default, tuple) else (default,)
+    return ",".join(f"{number:g}".removeprefix("0") or "0" for number in numbers)
 
 
 def _named(name: str, choices: tuple[str, ...]) -> Any:

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from probeval import api
+from probeval.api.campaigns import CampaignFolders
 from probeval.api.evidence import Observers
 from probeval.api.fit import DEPTH
 from probeval.api.settings import Depth, LabelsFrom
-from probeval.cli.options import CampaignFolders, Format, OutputFormat, Quiet
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write, write_table
 from probeval.data import read_campaign
 from probeval.errors import DataError, ModelError, did_you_mean

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from probeval.records import About
 
 __all__ = [
-    "CampaignFolders",
-    "Checkpoints",
     "Format",
     "Metric",
     "Metrics",
@@ -36,13 +34,8 @@ class OutputFormat(StrEnum):
 
 Format = Annotated[OutputFormat, About("The output format; latex needs the package booktabs.", option="--format")]
 Quiet = Annotated[bool, About("Print only errors on stderr.", option="-q, --quiet")]
-CampaignFolders = Annotated[
-    list[Path],
-    About("Folders with runs/ and qrels.txt.", metavar="CAMPAIGN...", argument=True, kind=Path, many=True),
-]
 Metric = Annotated[str, About("A measure such as nDCG@10.", metavar="METRIC")]
 Metrics = Annotated[list[str], About("A measure such as nDCG@10.", metavar="METRIC", kind=str, many=True)]
-Checkpoints = Annotated[Any, About("Shares of the pool to judge, in ascending order.", metavar="F,F,..", kind=str)]
 QueriesFile = Annotated[
     Path | None, About("Query texts: a table of query and text, or irds:ID.", option="--queries", metavar="FILE")
 ]

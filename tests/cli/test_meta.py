@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import probeval as library
-from probeval.cli.meta import parse_levels
+from probeval.api.meta import parse_levels
 from probeval.errors import ProbevalError
 
 QUICK = ("--splits", 5, "--samples", 50)
