@@ -33,7 +33,8 @@ def as_campaigns(campaigns: Campaigns, *, reporter: Reporter = SILENT) -> list[C
         Receives progress and remarks.
     """
     given = [campaigns] if isinstance(campaigns, (Collection, str, PathLike)) else list(campaigns)
-    found = [c if isinstance(c, Collection) else read_campaign(c, reporter=reporter) for c in given]
+    work = reporter.track(given, "Reading campaigns")
+    found = [c if isinstance(c, Collection) else read_campaign(c, reporter=reporter) for c in work]
     check_names([c.name for c in found])
     for collection in found:
         if collection.judgments is None:

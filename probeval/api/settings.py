@@ -48,6 +48,7 @@ __all__ = [
     "Model",
     "Outside",
     "Policy",
+    "QueryTexts",
     "Rope",
     "Samples",
     "Scheduler",
@@ -188,6 +189,7 @@ Checkpoints = Annotated[
     Sequence[float],
     About("Shares of the pool to judge, in ascending order.", metavar="F,F,..", kind=str, parse=parse_shares),
 ]
+QueryTexts = Annotated[Any, About("Query texts: a table of query and text, or irds:ID.", metavar="FILE", kind=Path)]
 Samples = Annotated[int, About("The number of resamples of bootstrap and permutation tests.", least=1)]
 Scheduler = Annotated[str | None, About("A Dask scheduler that distributes the work.", metavar="ADDRESS")]
 

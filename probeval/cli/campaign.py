@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 
 from probeval.api.evidence import Evidence, as_scale, note_texts, select_model
-from probeval.api.settings import Choosing, Depth, Mapping, Policy, Rope, Scoring, Sharing, Work
+from probeval.api.settings import Choosing, Depth, Mapping, Policy, QueryTexts, Rope, Scoring, Sharing, Work
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.cli.adjudicate import adjudicate
 from probeval.cli.answers import answer, judge_here
@@ -22,7 +22,7 @@ from probeval.cli.changes import change, close, pause, reopen, resume, show_log
 from probeval.cli.commands import Output
 from probeval.cli.exchange import export, import_file
 from probeval.cli.gold import gold
-from probeval.cli.options import Format, Metric, OutFolder, OutputFormat, QueriesFile, Quiet, ToolName
+from probeval.cli.options import Format, Metric, OutFolder, OutputFormat, Quiet, ToolName
 from probeval.cli.output import Talk, check_tool, echo, write, write_csv, write_json, write_table
 from probeval.cli.stores import (
     Ask,
@@ -69,7 +69,7 @@ class CampaignInputs(Work, Sharing, Choosing, Scoring, Evidence):
 
     metric: Metric
     _: KW_ONLY
-    queries: QueriesFile = None
+    queries: QueryTexts = None
     guideline: Annotated[Path | None, About("Instructions for assessors: a text file.", metavar="FILE")] = None
     grade_words: GradeWords = None
     ask: Ask = "grades"

@@ -7,10 +7,9 @@ __all__ = ["COMPLETIONS", "complete_convert"]
 
 def complete_convert() -> list[str]:
     """Every format in which judgments are written, and that of campaigns in partitions."""
-    from probeval.data import Judgments
-    from probeval.data.formats import formats_of
+    from probeval.api.convert import writers
 
-    return [*(name for name, known in formats_of(Judgments).items() if known.write is not None), "partitions"]
+    return [*writers(), "partitions"]
 
 
 def complete_export() -> list[str]:

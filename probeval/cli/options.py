@@ -15,7 +15,6 @@ __all__ = [
     "OutFolder",
     "OutputFormat",
     "PerQuery",
-    "QueriesFile",
     "Quiet",
     "ReportFile",
     "ToolName",
@@ -36,9 +35,6 @@ Format = Annotated[OutputFormat, About("The output format; latex needs the packa
 Quiet = Annotated[bool, About("Print only errors on stderr.", option="-q, --quiet")]
 Metric = Annotated[str, About("A measure such as nDCG@10.", metavar="METRIC")]
 Metrics = Annotated[list[str], About("A measure such as nDCG@10.", metavar="METRIC", kind=str, many=True)]
-QueriesFile = Annotated[
-    Path | None, About("Query texts: a table of query and text, or irds:ID.", option="--queries", metavar="FILE")
-]
 ToolName = Annotated[
     str | None,
     About(

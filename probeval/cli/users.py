@@ -12,10 +12,10 @@ import typer
 
 from probeval.api.classical import required_judgments
 from probeval.api.evidence import Order, Qrels, RunPaths, as_collection, as_scale
-from probeval.api.settings import Gains, GradeScale, Level, Seed
+from probeval.api.settings import Gains, GradeScale, Level, QueryTexts, Seed
 from probeval.cli.assessor_texts import guideline_text
 from probeval.cli.commands import Output
-from probeval.cli.options import Metric, QueriesFile, Quiet
+from probeval.cli.options import Metric, Quiet
 from probeval.cli.output import Talk, write_data, write_result
 from probeval.cli.serving import PageInputs, announce
 from probeval.cli.stores import By, StorePlace
@@ -63,7 +63,7 @@ class UserStudyInputs:
         int | None, About("The number of trap questions; default: one for 5 pairs, from 4 to 20.", least=0)
     ] = None
     most: Annotated[int | None, About("The most questions that one user answers; default: all.", least=1)] = None
-    queries: QueriesFile = None
+    queries: QueryTexts = None
     guideline: Annotated[Path | None, About("Instructions for users: a text file.", metavar="FILE")] = None
     scale: GradeScale = None
     gain: Gains = None
