@@ -34,8 +34,9 @@ from probeval.selection import Judging, LaterSystem, ModelScore, judge_later, me
 from probeval.simulation import ReuseStudy, leave_teams_out, restrict
 from probeval.ties import TIE
 
-__all__ = ["Reuse", "ReuseInputs", "ReuseStudyInputs", "reuse", "reuse_study"]
+__all__ = ["Reuse", "ReuseInputs", "ReuseStudyInputs", "Together", "reuse", "reuse_study"]
 
+Together = Annotated[bool, About("The later systems arrived as a group: all join the campaign at once.")]
 PoolDepth = Annotated[
     int | None,
     About("The depth of the pool that systems contributed to; default: the measure's cutoff.", least=1),
@@ -273,7 +274,7 @@ class ReuseInputs(Work, Scoring, Evidence):
     later: Annotated[Any, About("The later systems: anything that runs can be.")]
     metric: Annotated[AnyMetric, MEASURE]
     _: KW_ONLY
-    together: Annotated[bool, About("The later systems arrived as a group: all join the campaign at once.")] = False
+    together: Together = False
     depth: PoolDepth = None
     level: Level = 0.95
 

@@ -42,13 +42,15 @@ class AdjudicationInputs:
 
     def record(self, opened: Campaign) -> Any:
         """Record it; the event."""
-        query, doc, beside = self.query, self.doc, {"reason": self.reason, "token": self.token}
+        query, doc, reason, token = self.query, self.doc, self.reason, self.token
         compared = self.other is not None or self.choice is not None
         if query is not None and doc is not None:
             if self.grade is not None and not compared:
-                return opened.adjudicate(self.by, query, doc, self.grade, **beside)
+                return opened.adjudicate(self.by, query, doc, self.grade, reason=reason, token=token)
             if self.grade is None and self.other is not None and self.choice is not None:
-                return opened.adjudicate_comparison(self.by, query, doc, self.other, self.choice, **beside)
+                return opened.adjudicate_comparison(
+                    self.by, query, doc, self.other, self.choice, reason=reason, token=token
+                )
         raise ProbevalError(
             "Give QUERY, DOC and GRADE; QUERY and DOC with --other and --choice; or none to list the disagreements."
         )

@@ -16,7 +16,7 @@ from probeval.cli.adjudicate import WIDTH
 from probeval.cli.campaign_documents import AnsweredDocument
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, echo, write
-from probeval.cli.stores import AssessorName, Name, SkipReason, StorePlace, Token, event_row, opened_campaign
+from probeval.cli.stores import AssessorName, Name, Refresh, SkipReason, StorePlace, Token, event_row, opened_campaign
 from probeval.data import read_texts
 from probeval.errors import CampaignError
 from probeval.records import About
@@ -75,9 +75,7 @@ def judge_here(
     assessor: AssessorName,
     docs: Annotated[Path | None, About("Document texts: a table of doc and text.", metavar="FILE")] = None,
     name: Name = None,
-    refresh: Annotated[
-        bool, About("Run the model first if there are new judgments.", option="--refresh/--no-refresh")
-    ] = True,
+    refresh: Refresh = True,
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,
 ) -> None:

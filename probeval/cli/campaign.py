@@ -38,6 +38,7 @@ from probeval.cli.stores import (
     Opinions,
     Overlap,
     QueryId,
+    Refresh,
     RepeatShare,
     Rule,
     SkipReason,
@@ -136,7 +137,7 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
 def status(
     store: StorePlace,
     name: Name = None,
-    refresh: Annotated[bool, About("Run the model first if there are new judgments.")] = False,
+    refresh: Refresh = False,
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,
 ) -> None:
@@ -157,9 +158,7 @@ def next_tasks(
     assessor: AssessorName,
     n: Annotated[int, About("The number of pairs.", option="-n, --number", least=1)] = 1,
     name: Name = None,
-    refresh: Annotated[
-        bool, About("Run the model first if there are new judgments.", option="--refresh/--no-refresh")
-    ] = True,
+    refresh: Refresh = True,
     tool: ToolName = None,
     out: OutFolder = None,
     docs: Annotated[Path | None, About("Document texts for --for: a table of doc and text.", metavar="FILE")] = None,

@@ -8,7 +8,7 @@ from typing import Annotated
 import pandas as pd
 
 from probeval.cli.campaign_documents import ImportDocument
-from probeval.cli.options import Format, OutputFormat, Quiet
+from probeval.cli.options import Format, OutFile, OutputFormat, Quiet
 from probeval.cli.output import Talk, write, write_data
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.data import read_texts
@@ -20,9 +20,7 @@ __all__ = ["export", "import_file"]
 
 def export(
     store: StorePlace,
-    out: Annotated[
-        Path | None, About("The output file; stdout by default.", metavar="FILE", option="-o, --out")
-    ] = None,
+    out: OutFile = None,
     name: Name = None,
     export_format: Annotated[
         str,

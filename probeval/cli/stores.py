@@ -26,6 +26,7 @@ __all__ = [
     "Opinions",
     "Overlap",
     "QueryId",
+    "Refresh",
     "RepeatShare",
     "Rule",
     "SkipReason",
@@ -47,6 +48,7 @@ By = Annotated[str, About("Your name, for the log.", metavar="NAME")]
 QueryId = Annotated[str | None, About("The id of the query.", metavar="[QUERY]", argument=True)]
 DocId = Annotated[str | None, About("The id of the document.", metavar="[DOC]", argument=True)]
 Grade = Annotated[float | None, About("A grade of the campaign's scale.", metavar="[GRADE]", argument=True)]
+Refresh = Annotated[bool, About("Run the model first if there are new judgments.", option="--refresh/--no-refresh")]
 SkipReason = Annotated[str, About("The reason for skipping it.", metavar="TEXT")]
 Token = Annotated[str | None, About("A name for this request: sent twice, it counts once.", metavar="TEXT")]
 

@@ -15,7 +15,7 @@ from probeval.api.evidence import Order, Qrels, RunPaths, as_collection, as_scal
 from probeval.api.settings import Gains, GradeScale, Level, QueryTexts, Seed
 from probeval.cli.assessor_texts import guideline_text
 from probeval.cli.commands import Output
-from probeval.cli.options import Metric, Quiet
+from probeval.cli.options import Metric, OutFile, Quiet
 from probeval.cli.output import Talk, write_data, write_result
 from probeval.cli.serving import PageInputs, announce
 from probeval.cli.stores import By, StorePlace
@@ -228,9 +228,7 @@ def report(
 @users.command()
 def export(
     store: StorePlace,
-    out: Annotated[
-        Path | None, About("The output file; stdout by default.", metavar="FILE", option="-o, --out")
-    ] = None,
+    out: OutFile = None,
     answer_format: Annotated[AnswerFormat, About("The format of the file.", option="--format")] = AnswerFormat.csv,
     name: StudyName = None,
     quiet: Quiet = False,
