@@ -75,6 +75,7 @@ def convert(
 
 def _refuse(other: Conversion | Partitioning, to: str) -> None:
     """Raise an error if an option is given that is of other formats alone."""
-    for one in inputs(other.__class__):
+    kind: type = type(other)
+    for one in inputs(kind):
         if one.name != "reporter" and is_given(other, one.name):
             raise DataError(f"{spelled(one)[-1]} does not go with --to {to}. Leave it out.")
