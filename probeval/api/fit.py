@@ -49,9 +49,9 @@ class FitInputs(Work):
 
     Examples
     --------
-    >>> import numpy as np, probeval
+    >>> import probeval
     >>> from dataclasses import replace
-    >>> past = [probeval.synthetic_campaign(np.random.default_rng(i), systems=4, queries=10) for i in range(2)]
+    >>> past = [probeval.synthetic_campaign(seed=i, systems=4, queries=10) for i in range(2)]
     >>> card = probeval.fit([replace(c, name=f"past-{i}") for i, c in enumerate(past)])
     >>> probeval.evaluate(past[0].runs, "nDCG@10", model=card, scale="graded:2").choice.name
     'mine'

@@ -40,8 +40,8 @@ class GateInputs(Work, Distribution, Beside):
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=20, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=4, queries=20, depth=5)
     >>> runs, judgments = campaign.runs, campaign.judgments
     >>> new, old = (runs.select([runs.systems[i]]) for i in (0, 3))
     >>> print(probeval.gate(new, old, "nDCG@5", qrels=judgments, not_worse=True, rope=0.02).reason)

@@ -66,8 +66,8 @@ class MetaStudyInputs(Work):
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=5, queries=20, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=5, queries=20, depth=5)
     >>> found = probeval.meta_study(campaign, ["nDCG@5", "P@5"], tests=["t", "sign"], splits=20)
     >>> found
     <MetaStudy: 2 measures, 2 tests on synthetic>

@@ -54,8 +54,8 @@ class PoolStudyInputs(Work):
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=6, queries=20, depth=20)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=6, queries=20, depth=20)
     >>> study = probeval.pool_study(campaign, "AP", depths=[5, 10, 20])
     >>> study.to_frame()[["cut", "discrimination", "concordance", "residual"]].round(2).values.tolist()
     [['depth 5', 0.2, 0.87, 0.81], ['depth 10', 0.27, 0.93, 0.73], ['depth 20', 0.2, 1.0, 0.67]]

@@ -216,8 +216,8 @@ class ReuseStudyInputs(Work, Scoring, Evidence):
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=6, queries=5, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=6, queries=5, depth=5)
     >>> study = probeval.reuse_study(campaign, "DCG@5", model="none")
     >>> study.routes()[["route", "accuracy"]].round(3).values.tolist()
     [['classical', 0.778]]
@@ -264,8 +264,8 @@ class ReuseInputs(Work, Scoring, Evidence):
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=5, queries=6, depth=5)
     >>> first, late = campaign.runs.select(campaign.runs.systems[:4]), campaign.runs.select(campaign.runs.systems[4:])
     >>> probeval.reuse(first, late, "DCG@5", qrels=campaign.judgments)
     <Reuse: DCG@5 of 1 later system, with the judgments of 4 systems>

@@ -50,8 +50,8 @@ class SimulationInputs(WorkOnParts, Sharing, ChoosingByErrors, Scoring, Evidence
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=5, queries=6, depth=5)
     >>> found = probeval.simulate(campaign, "DCG@5", ["mtc:uniform", "random:uniform"], batch=5)
     >>> found.stops()["ending"].tolist()
     ['stopped', 'stopped']

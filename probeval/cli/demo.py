@@ -22,7 +22,7 @@ from probeval.cli.output import Talk, echo, write, write_table
 from probeval.data import Collection, Judgments, write_campaign, write_qrels
 from probeval.metrics import Measured, measure
 from probeval.records import About
-from probeval.relevance import Hierarchical, SyntheticObserver, load_card, synthetic_campaign
+from probeval.relevance import Hierarchical, SyntheticCampaign, SyntheticObserver, load_card
 from probeval.streams import stream
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def draw_campaign(rng: np.random.Generator) -> Collection:
     model = load_card(CARD).model
     assert isinstance(model, Hierarchical)
     labeller = SyntheticObserver.drawn(rng, model.prior, name=LABELLER, grades=2)
-    return synthetic_campaign(rng, queries=QUERIES, docs=DOCS, prior=model.prior, observers={LABELLER: labeller})
+    return SyntheticCampaign(queries=QUERIES, docs=DOCS, prior=model.prior, observers={LABELLER: labeller}).draw(rng)
 
 
 def demo(

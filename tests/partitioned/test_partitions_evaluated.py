@@ -13,6 +13,7 @@ from probeval.data import Collection, LabelTable, split, write_partitions
 from probeval.errors import ProbevalError
 from probeval.features import standards
 from probeval.partitioned import tasks
+from probeval.relevance import SyntheticCampaign
 
 QUERIES, KEPT, JUDGED = 24, 8, 30
 SAME = {"rtol": 0, "atol": 1e-9}
@@ -22,7 +23,7 @@ SAME = {"rtol": 0, "atol": 1e-9}
 def campaign() -> Collection:
     """A campaign with labels of all pairs, of which one source leaves some out, and some judgments."""
     rng = np.random.default_rng(3)
-    full = probeval.synthetic_campaign(rng, systems=4, queries=QUERIES, depth=5, docs=30)
+    full = SyntheticCampaign(systems=4, queries=QUERIES, depth=5, docs=30).draw(rng)
     full = replace(full, metadata=None)
     assert full.judgments is not None
     grades = full.judgments.on(full.runs.pool).grades()

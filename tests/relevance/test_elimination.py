@@ -138,4 +138,4 @@ def test_one_assessor_is_no_yardstick() -> None:
 
 
 def _small() -> Collection:
-    return synthetic_campaign(np.random.default_rng(1), systems=3, queries=4, depth=3)
+    return synthetic_campaign(seed=1, systems=3, queries=4, depth=3)
