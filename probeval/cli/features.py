@@ -6,7 +6,6 @@ from typing import Annotated
 
 from probeval.api import as_collection
 from probeval.api.evidence import Groups, Labels, Observers, Qrels, RunPaths
-from probeval.api.settings import Depth
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
 from probeval.errors import FeatureError
@@ -31,7 +30,7 @@ def features(
     metadata: Groups = None,
     labels: Labels = None,
     observers: Observers = None,
-    depth: Depth = None,
+    depth: Annotated[int, About("The number of ranks.", least=1)] = DEPTH,
     output_format: Format = OutputFormat.csv,
     quiet: Quiet = False,
 ) -> None:
@@ -47,12 +46,12 @@ def features(
         lambda: as_collection(runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, reporter=talk)
     )
     if by_multiplicity:
-        found = multiplicity(collection, depth=depth or DEPTH)
+        found = multiplicity(collection, depth=depth)
         for sentence in found.sentences():
             talk.say(sentence)
         write(found.to_frame(), found.to_dict(), output_format)
         return
-    table = talk.warned(lambda: compute_features(collection, names or _possible(collection.has), depth=depth or DEPTH))
+    table = talk.warned(lambda: compute_features(collection, names or _possible(collection.has), depth=depth))
     write(table.to_frame(), table.to_dict(), output_format)
 
 
