@@ -197,7 +197,7 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
     Examples
     --------
     >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=3, queries=20, depth=5)
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=3, queries=20, depth=5)
     >>> probeval.compare(campaign, "DCG@5").to_frame()[["a", "b"]].to_numpy().tolist()
     [['system-03', 'system-02'], ['system-03', 'system-01'], ['system-02', 'system-01']]
     >>> few = campaign.judgments.take(np.arange(40))

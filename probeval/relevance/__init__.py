@@ -26,7 +26,7 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.labels import CalibratedLabels, LabelsAsGrades
 from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
 from probeval.relevance.online import OnlineModel, Prediction, follow
-from probeval.relevance.synthetic import SyntheticObserver, synthetic_campaign
+from probeval.relevance.synthetic import SyntheticCampaign, SyntheticObserver, synthetic_campaign
 
 __all__ = [
     "ADDED_MODELS",
@@ -53,6 +53,7 @@ __all__ = [
     "Prediction",
     "Predicts",
     "RelevanceDistribution",
+    "SyntheticCampaign",
     "SyntheticObserver",
     "TrainingData",
     "Uniform",

@@ -121,7 +121,7 @@ def resize(collection: Collection, n: int, rng: np.random.Generator) -> Collecti
     and without judgments.
 
     >>> from probeval.relevance import synthetic_campaign
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=5)
     >>> [len(resize(campaign, n, np.random.default_rng(0)).runs.queries) for n in (2, 3, 5)]
     [2, 3, 5]
     """

@@ -10,7 +10,7 @@ from probeval.metrics import AGGREGATES, aggregate_queries, measure
 from probeval.relevance import FallbackModel, Uniform, synthetic_campaign
 from probeval.scores import evaluate
 
-CAMPAIGN = synthetic_campaign(np.random.default_rng(3), systems=3, queries=12, depth=5)
+CAMPAIGN = synthetic_campaign(seed=3, systems=3, queries=12, depth=5)
 
 
 def test_the_worked_values():

@@ -97,7 +97,7 @@ def use(known: list[bytes], campaign: Collection) -> Attempt:
 
 def attempts() -> Attempt:
     """Attempts at cards, each by its own number."""
-    made = synthetic_campaign(np.random.default_rng(7), systems=3, queries=2, depth=5, docs=8, groups=2)
+    made = synthetic_campaign(seed=7, systems=3, queries=2, depth=5, docs=8, groups=2)
     docs = made.runs.pool.docs
     groups = {name: objects([f"{name}{i % 3}" for i in range(len(docs))]) for name in ("artist", "genre")}
     return use(cards(), replace(made, metadata=Metadata(docs, groups)))
