@@ -17,8 +17,7 @@ from probeval.metrics import measure
 from probeval.relevance import FallbackModel, Uniform, aggregate_votes, synthetic_campaign
 from probeval.reliability import compare, dstudy, gstudy
 from probeval.satisfaction import Satisfaction, load_agreement, load_mapping
-from probeval.scores import evaluate
-from probeval.scores import Verdict
+from probeval.scores import Verdict, evaluate
 from probeval.text_tables import text_table
 
 FRAME = pd.DataFrame(

@@ -15,12 +15,12 @@ from probeval.api.effects import effect_columns, new_query_table, readable_effec
 from probeval.api.evaluate import EvaluationInputs
 from probeval.api.evidence import Evidence, Remarks, ScoresOrRuns, as_scale, note_outside, note_texts, select_model
 from probeval.api.model_comparisons import ModelComparisons
-from probeval.api.partitioned import as_partitions
 from probeval.api.settings import Estimating, Level, MeasureOfRuns, WorkOnParts
 from probeval.api.studies import is_score_table
 from probeval.api.tested import ComparisonTests, check_system, significant_by_bounds, significant_by_draws, tested
 from probeval.api.users import agreement_of, as_rope
 from probeval.data import Collection, Scale, with_reference
+from probeval.data.partitions import as_partitions
 from probeval.display import Shown, View
 from probeval.errors import ReliabilityError, SatisfactionError
 from probeval.metrics import AnyMetric, Measured, Metric

@@ -18,11 +18,12 @@ from probeval.api.evidence import (
     unanswered,
     unjudged,
 )
-from probeval.api.partitioned import as_partitions, estimate_elsewhere, note_kept_queries
+from probeval.api.partitioned import estimate_elsewhere, note_kept_queries
 from probeval.api.settings import MEASURE, ChoosingByErrors, Distribution, Level, Policy, Systems, WorkOnParts
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Collection, Partitions, Scale, as_judgments, with_reference
 from probeval.data.collection import JUDGED
+from probeval.data.partitions import as_partitions
 from probeval.errors import DataError, ModelError
 from probeval.metrics import AnyMetric, Metric
 from probeval.metrics.aggregates import check_aggregate

@@ -2,9 +2,8 @@
 
 from probeval.relevance.aggregation import Aggregation, aggregate_votes
 from probeval.relevance.cards.added import ADDED_MODELS, register_model
-from probeval.relevance.cards.card import Card
+from probeval.relevance.cards.card import Card, card_names, load_card, read_card, write_card
 from probeval.relevance.cards.choose import Choice, choose_model
-from probeval.relevance.cards.store import card_names, load_card, read_card, write_card
 from probeval.relevance.dependence import Dependence
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.effects import CampaignView, Columns, Effect, register_effect

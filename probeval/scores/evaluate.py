@@ -13,10 +13,9 @@ from probeval.relevance.distribution import RelevanceDistribution
 from probeval.scores.draws import draw_scores
 from probeval.scores.exact import exact
 from probeval.scores.ideal import Ideal, retrieved_pairs
-from probeval.scores.joint import Joint, with_aggregate
 from probeval.scores.moments import moments, taylor
 from probeval.scores.ppi import check_linear, prediction_powered
-from probeval.scores.scores import Scores, usual_family
+from probeval.scores.scores import Joint, Scores, usual_family, with_aggregate
 
 __all__ = ["METHODS", "as_metric", "check_method", "cut_lists", "evaluate"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from probeval.arrays import objects
 from probeval.data import Collection, Metadata
 from probeval.relevance import choose_model, synthetic_campaign
-from probeval.relevance.cards.store import SHELVES, read_card
+from probeval.relevance.cards.card import SHELVES, read_card
 from tests.data.hostile_files import VALUES, WORDS, Attempt, json_places, run, spoiled_bytes
 
 OLD = Path(__file__).parents[1] / "compatibility"

@@ -24,7 +24,7 @@ from probeval.relevance import (
     load_card,
     synthetic_campaign,
 )
-from probeval.relevance.cards.store import read_card, write_card
+from probeval.relevance.cards.card import read_card, write_card
 
 SHIPPED = [
     "mirex-jud-broad-published",

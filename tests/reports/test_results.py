@@ -22,8 +22,8 @@ from probeval.reports.results import EffectSize
 from probeval.reports.satisfaction import users
 from probeval.reports.sections import judging, model, pairs, ranking, reliability
 from probeval.satisfaction import load_agreement, load_mapping
-from probeval.selection import Judging
 from probeval.scores.two_systems import probability
+from probeval.selection import Judging
 
 ALL = ["ranking", "teams", "pairs", "queries", "judging", "model", "reliability", "users", "new-query", "paper", "made"]
 

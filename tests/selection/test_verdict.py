@@ -11,8 +11,7 @@ from scipy.stats import norm, t
 from probeval.data import Collection, Judgments, Scale, as_judgments, as_runs
 from probeval.metrics import measure, parse
 from probeval.relevance import FallbackModel, Uniform
-from probeval.scores import Joint, Scores
-from probeval.scores import Verdict
+from probeval.scores import Joint, Scores, Verdict
 from probeval.selection import Judging, fairness
 
 MODEL = FallbackModel([Uniform()])
