@@ -76,7 +76,7 @@ def evaluate(
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.relevance import FallbackModel, Uniform
     >>> campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=5)
-    >>> scores = evaluate(campaign.runs, FallbackModel([Uniform()]).predict(campaign, depth=5), "nDCG@5")
+    >>> scores = evaluate(campaign.runs, FallbackModel([Uniform()]).predict(campaign.problem(depth=5)), "nDCG@5")
     >>> scores.ranking().confidence  # every pair is judged
     1.0
     """
