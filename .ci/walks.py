@@ -82,7 +82,7 @@ def tasks(folder: Path) -> dict[str, Callable[[], Any]]:
     """Three tasks on a small synthetic campaign: an evaluation with labels, a simulation, a judgment of a campaign."""
     from probeval.campaign import Campaign
 
-    campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=6, queries=8, depth=10)
+    campaign = probeval.synthetic_campaign(seed=1, systems=6, queries=8, depth=10)
     judgments = campaign.judgments
     assert judgments is not None
     some = judgments.take(np.arange(0, len(judgments), 8))

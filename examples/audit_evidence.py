@@ -14,7 +14,7 @@ import pandas as pd
 from evidence import DOCS, Keep, table
 
 from probeval.data import Judgments, Scale, read_campaign
-from probeval.relevance import RelevanceDistribution, choose_model, synthetic_campaign
+from probeval.relevance import RelevanceDistribution, SyntheticCampaign, choose_model, synthetic_campaign
 from probeval.selection import Judging, audit, foresee
 from probeval.selection.batch import UNIFORM
 from probeval.simulation import HeldOut
@@ -135,8 +135,8 @@ def result(reports, true):
 def campaign(size, seed):
     """Return runs, and the probabilities of the shipped model after a tenth of the pool was judged at random."""
     systems, queries = SIZES[size]
-    made = synthetic_campaign(
-        np.random.default_rng([seed, queries]), systems=systems, queries=queries, depth=DEPTH, scale=SCALE
+    made = SyntheticCampaign(systems=systems, queries=queries, depth=DEPTH, scale=SCALE).draw(
+        np.random.default_rng([seed, queries])
     )
     pool, judgments = made.runs.pool, made.judgments
     some = np.random.default_rng(seed).permutation(len(pool))[: len(pool) // 10]
@@ -180,7 +180,7 @@ def one(size, seed):
 
 def learns(seed):
     """Judge a campaign whose grades are drawn from the shipped model, by that model, fitted after every batch."""
-    made = synthetic_campaign(np.random.default_rng(seed), systems=12, queries=30, depth=DEPTH, scale=SCALE)
+    made = synthetic_campaign(seed=seed, systems=12, queries=30, depth=DEPTH, scale=SCALE)
     blind = replace(made, judgments=None)
     model = choose_model("text-hierarchical", blind, scale=SCALE).model
     judging = Judging.of(blind, model, METRIC, scale=SCALE, depth=DEPTH, seed=seed)

@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import probeval
+from probeval.relevance import SyntheticCampaign
 
 METRIC = "nDCG@10"
 SHARES = (0.2, 0.5, 0.8)
@@ -21,7 +22,7 @@ BLUE, ORANGE = "#0072B2", "#D55E00"  # told apart by every common kind of colour
 
 def draw(path: Path) -> None:
     rng = np.random.default_rng(0)
-    campaign = probeval.synthetic_campaign(rng)
+    campaign = SyntheticCampaign().draw(rng)
     full = probeval.measure(campaign.runs, campaign.judgments, METRIC).values.mean(axis=1)
     best_first = np.argsort(-full)
     shuffled = rng.permutation(len(campaign.judgments))

@@ -21,8 +21,7 @@ from probeval.metrics import parse
 from probeval.relevance import Hierarchical
 from probeval.relevance.effects import EFFECTS, CampaignView, Columns, Effect
 from probeval.relevance.effects import effect as effect_module
-from probeval.relevance.effects.system import System, SystemOnQuery
-from probeval.relevance.effects.team import Team
+from probeval.relevance.effects.system import System, SystemOnQuery, Team
 from probeval.relevance.learning.campaign import ModelSpec, estimate_campaign
 from probeval.relevance.learning.prior import pooled_prior
 from probeval.scores import evaluate

@@ -6,8 +6,6 @@ Run as ``python examples/compare.py [FILE.png]``: compare.png and, beside it, co
 import sys
 from pathlib import Path
 
-import numpy as np
-
 import probeval
 from probeval.plots import plot_critical, plot_tests, save
 from probeval.reliability import compare
@@ -15,7 +13,7 @@ from probeval.reliability import compare
 if __name__ == "__main__":
     target = Path(sys.argv[1] if len(sys.argv) > 1 else "compare.png")
     strong = {"team": 1.0, "system": 1.0}
-    campaign = probeval.synthetic_campaign(np.random.default_rng(4), systems=14, queries=60, sds=strong)
+    campaign = probeval.synthetic_campaign(seed=4, systems=14, queries=60, sds=strong)
     found = compare(probeval.measure(campaign.runs, campaign.judgments, "nDCG@10"), correction="holm")
     ranks = target.with_name(f"{target.stem}-ranks{target.suffix}")
     save(plot_tests(found), target, dpi=90)

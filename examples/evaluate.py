@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 
 import probeval
+from probeval.relevance import SyntheticCampaign
 
 
 def main() -> None:
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
-        probeval.write_campaign(probeval.synthetic_campaign(rng), Path(folder) / "campaign")
+        probeval.write_campaign(SyntheticCampaign().draw(rng), Path(folder) / "campaign")
         campaign = probeval.read_campaign(Path(folder) / "campaign")
 
     for name in ("nDCG@10", "AP", "RBP(p=0.8)"):

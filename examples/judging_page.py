@@ -21,6 +21,7 @@ import numpy as np
 
 import probeval
 from probeval.campaign import Campaign, Study
+from probeval.relevance import SyntheticCampaign
 from probeval.satisfaction import choose_lists
 
 try:
@@ -75,7 +76,7 @@ def tell(rng: np.random.Generator) -> str:
 
 def judge_some(store: Path, rng: np.random.Generator) -> None:
     """A campaign of which ann and bob have judged some pairs, one every seven seconds each; bob is generous."""
-    collection = probeval.synthetic_campaign(rng, queries=6, systems=6, depth=10)
+    collection = SyntheticCampaign(queries=6, systems=6, depth=10).draw(rng)
     given = collection.judgments
     grades = dict(zip(map(given.pool.label, range(len(given))), given.grades(), strict=True))
     now = time.time() - 800
@@ -111,7 +112,7 @@ def judge_some(store: Path, rng: np.random.Generator) -> None:
 
 def compare_some(store: Path, rng: np.random.Generator) -> None:
     """A campaign in which ann, bob and cid have compared some documents; cid answers at random, mostly left."""
-    collection = probeval.synthetic_campaign(rng, queries=6, systems=6, depth=10)
+    collection = SyntheticCampaign(queries=6, systems=6, depth=10).draw(rng)
     given = collection.judgments
     grades = dict(zip(map(given.pool.label, range(len(given))), given.grades(), strict=True))
     now = time.time() - 2000
@@ -164,7 +165,7 @@ def write_documents(campaign: Campaign, store: Path, rng: np.random.Generator) -
 
 def ask_users(store: Path, rng: np.random.Generator) -> None:
     """A study with users about the lists of a synthetic campaign."""
-    collection = probeval.synthetic_campaign(rng, queries=6, systems=6, depth=10)
+    collection = SyntheticCampaign(queries=6, systems=6, depth=10).draw(rng)
     chosen = choose_lists(collection.runs, collection.judgments, "nDCG@5", pairs=20, rng=rng)
     texts = {query: QUERIES[i % len(QUERIES)] for i, query in enumerate(collection.runs.queries)}
     Study.create(store, chosen, name="birds", queries=texts, seed=1).close()

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import probeval
 from probeval.plots import ORANGE, plot_ranking, save
-from probeval.relevance import FallbackModel
+from probeval.relevance import FallbackModel, SyntheticCampaign
 from probeval.relevance.learning.fit import text_models
 from probeval.scores import evaluate
 
@@ -22,11 +22,11 @@ SCALE = probeval.Scale.graded(2)
 
 def draw(path: Path) -> None:
     rng = np.random.default_rng(0)
-    campaign = probeval.synthetic_campaign(rng)
+    campaign = SyntheticCampaign().draw(rng)
     true = probeval.measure(campaign.runs, campaign.judgments, METRIC).to_frame().set_index("system")["mean"]
     order = rng.permutation(len(campaign.judgments))
     some = campaign.judgments.take(order[: len(order) // 3])
-    past = [replace(probeval.synthetic_campaign(np.random.default_rng(seed)), name=str(seed)) for seed in range(1, 5)]
+    past = [replace(probeval.synthetic_campaign(seed=seed), name=str(seed)) for seed in range(1, 5)]
     model = FallbackModel(text_models(past, depth=10))
 
     axes = Figure(figsize=(9.6, 3.8), layout="constrained").subplots(1, 2, sharex=True)

@@ -22,7 +22,7 @@ EFFECTS = {"team": 1.6, "system": 1.6}
 
 
 def campaign_of(seed: int) -> probeval.Collection:
-    return replace(probeval.synthetic_campaign(np.random.default_rng(seed), sds=EFFECTS), name=str(seed))
+    return replace(probeval.synthetic_campaign(seed=seed, sds=EFFECTS), name=str(seed))
 
 
 def draw(path: Path) -> None:

@@ -22,7 +22,7 @@ def main(folder: Path) -> None:
     save(plot_mappings([load_mapping(name) for name in SHOWN]), folder / "satisfaction.png", dpi=100)
     save(plot_agreement(load_agreement("DCGl@5/broad")), folder / "agreement.png", dpi=100)
 
-    campaign = probeval.synthetic_campaign(np.random.default_rng(0))
+    campaign = probeval.synthetic_campaign(seed=0)
     shuffled = np.random.default_rng(1).permutation(len(campaign.judgments))
     tenth = campaign.judgments.take(shuffled[: len(shuffled) // 10])
     known = probeval.Collection("a tenth judged", campaign.runs, tenth)

@@ -7,10 +7,12 @@ made from the fields. A task is a record with a method ``run``; :func:`task` is 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Annotated, Any, ParamSpec, Protocol, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, ParamSpec, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from probeval.display import Brief
 from probeval.errors import ProbevalError, did_you_mean
@@ -34,6 +36,7 @@ R = TypeVar("R", covariant=True)
 S = TypeVar("S")
 MARGIN = " " * 4
 SAME: Any = object()  # as in Python
+DEFAULT = re.compile("; default: .*")
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,6 +123,8 @@ class Input(Brief):
 def inputs(record: type) -> tuple[Input, ...]:
     """The documented fields of a record, in the order of its keywords.
 
+    A field ``Alias | None`` is the setting of the alias, without its default: None leaves it as it is.
+
     >>> @dataclass(frozen=True)
     ... class Sum:
     ...     a: Annotated[int, About("The first number.")]
@@ -129,8 +134,12 @@ def inputs(record: type) -> tuple[Input, ...]:
     """
     hints, found = get_type_hints(record, include_extras=True), []
     for field in sorted(fields(record), key=lambda one: bool(one.kw_only)):
-        if get_origin(hints[field.name]) is Annotated:
-            kind, about = get_args(hints[field.name])[:2]
+        hint = hints[field.name]
+        inner = get_args(hint)[0] if get_origin(hint) in (Union, UnionType) else hint
+        if get_origin(inner) is Annotated:
+            kind, about = get_args(inner)[:2]
+            if inner is not hint:
+                about = replace(about, default=SAME, text=DEFAULT.sub(".", about.text))
             found.append(Input(field.name, kind, field.default, about))
     return tuple(found)
 

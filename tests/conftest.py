@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
 import cloudpickle
-import numpy as np
 import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
@@ -115,7 +114,7 @@ def shared(shared_folder: Callable[[str, Callable[[Path], object]], Path]) -> Ca
 @pytest.fixture(scope="session")
 def small() -> Collection:
     """A synthetic campaign: 6 systems, 5 queries, 8 ranks, every pair judged on 0-2."""
-    return synthetic_campaign(np.random.default_rng(7), systems=6, queries=5, depth=8, docs=20, groups=3)
+    return synthetic_campaign(seed=7, systems=6, queries=5, depth=8, docs=20, groups=3)
 
 
 @pytest.fixture(scope="session")

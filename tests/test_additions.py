@@ -206,10 +206,9 @@ def test_measures_of_the_package_are_not_replaced():
 
 
 def test_an_effect_takes_part_in_fits_both_inferences_and_synthetic_campaigns(outside, tmp_path):
-    rng = np.random.default_rng
-    made = {sd: synthetic_campaign(rng(3), systems=5, queries=8, depth=6, sds={"best_rank": sd}) for sd in (0.0, 3.0)}
+    made = {sd: synthetic_campaign(seed=3, systems=5, queries=8, depth=6, sds={"best_rank": sd}) for sd in (0.0, 3.0)}
     assert not np.array_equal(made[0.0].judgments.grade, made[3.0].judgments.grade)
-    past = [replace(synthetic_campaign(rng(i), systems=5, queries=8, depth=6), name=f"past-{i}") for i in range(2)]
+    past = [replace(synthetic_campaign(seed=i, systems=5, queries=8, depth=6), name=f"past-{i}") for i in range(2)]
     model = fit_hierarchical(past, depth=6)
     assert model.prior.effects[-1] is outside.effect
     posterior = model.infer(past[0].problem(depth=6, scale=Scale.graded(2)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -74,7 +73,7 @@ def test_pieces_of_all_campaigns_come_back_in_order(jobs):
 
 
 def test_folders_and_collections_are_campaigns(tmp_path):
-    campaign = synthetic_campaign(np.random.default_rng(1), systems=3, queries=4, depth=3)
+    campaign = synthetic_campaign(seed=1, systems=3, queries=4, depth=3)
     probeval.write_campaign(campaign, tmp_path / "written")
     read, given = as_campaigns([tmp_path / "written", campaign])
     assert (read.name, given) == ("written", campaign)

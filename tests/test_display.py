@@ -95,7 +95,7 @@ def test_long_tables_are_cut_and_say_so():
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, Shown]:
-    campaign = synthetic_campaign(np.random.default_rng(1), systems=6, queries=40, depth=10)
+    campaign = synthetic_campaign(seed=1, systems=6, queries=40, depth=10)
     assert campaign.judgments is not None
     measured = measure(campaign.runs, campaign.judgments, "DCG@5")
     relevance = FallbackModel([Uniform()]).predict(

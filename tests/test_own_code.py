@@ -13,7 +13,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -146,7 +145,7 @@ def _forget(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def campaigns() -> list[Collection]:
-    made = (synthetic_campaign(np.random.default_rng(i), systems=4, queries=5, depth=5, docs=20) for i in (1, 2))
+    made = (synthetic_campaign(seed=i, systems=4, queries=5, depth=5, docs=20) for i in (1, 2))
     return [replace(c, name=f"campaign-{i}", metadata=None) for i, c in enumerate(made)]
 
 

@@ -87,7 +87,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """One of each, with names that are long and hostile."""
     folder = tmp_path_factory.mktemp("reprs")
     names = [f"<system> {i} of a team & its settings{'-long' * 20}".replace(" ", "_") for i in range(4)]
-    start = probeval.synthetic_campaign(np.random.default_rng(2), systems=4, queries=4, depth=4, docs=12)
+    start = probeval.synthetic_campaign(seed=2, systems=4, queries=4, depth=4, docs=12)
     collection = dataclasses.replace(
         start, name="a" * 200, runs=dataclasses.replace(start.runs, systems=tuple(names), teams=None)
     )

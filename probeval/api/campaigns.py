@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
+from pathlib import Path
+from typing import Annotated
 
 from probeval.campaign_studies import check_names
 from probeval.data import Collection, read_campaign
 from probeval.errors import DataError
+from probeval.records import About
 from probeval.reporting import SILENT, Reporter
 
-__all__ = ["Campaigns", "as_campaigns"]
+__all__ = ["CampaignFolders", "Campaigns", "as_campaigns"]
 
 Campaigns = Collection | str | PathLike[str] | Sequence[Collection | str | PathLike[str]]
+CampaignFolders = Annotated[
+    Campaigns,
+    About("Folders with runs/ and qrels.txt.", metavar="CAMPAIGN...", argument=True, kind=Path, many=True),
+]
 
 
 def as_campaigns(campaigns: Campaigns, *, reporter: Reporter = SILENT) -> list[Collection]:
@@ -26,7 +33,8 @@ def as_campaigns(campaigns: Campaigns, *, reporter: Reporter = SILENT) -> list[C
         Receives progress and remarks.
     """
     given = [campaigns] if isinstance(campaigns, (Collection, str, PathLike)) else list(campaigns)
-    found = [c if isinstance(c, Collection) else read_campaign(c, reporter=reporter) for c in given]
+    work = reporter.track(given, "Reading campaigns")
+    found = [c if isinstance(c, Collection) else read_campaign(c, reporter=reporter) for c in work]
     check_names([c.name for c in found])
     for collection in found:
         if collection.judgments is None:

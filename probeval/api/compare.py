@@ -15,12 +15,12 @@ from probeval.api.effects import effect_columns, new_query_table, readable_effec
 from probeval.api.evaluate import EvaluationInputs
 from probeval.api.evidence import Evidence, Remarks, ScoresOrRuns, as_scale, note_outside, note_texts, select_model
 from probeval.api.model_comparisons import ModelComparisons
-from probeval.api.partitioned import as_partitions
 from probeval.api.settings import Estimating, Level, MeasureOfRuns, WorkOnParts
 from probeval.api.studies import is_score_table
 from probeval.api.tested import ComparisonTests, check_system, significant_by_bounds, significant_by_draws, tested
 from probeval.api.users import agreement_of, as_rope
 from probeval.data import Collection, Scale, with_reference
+from probeval.data.partitions import as_partitions
 from probeval.display import Shown, View
 from probeval.errors import ReliabilityError, SatisfactionError
 from probeval.metrics import AnyMetric, Measured, Metric
@@ -197,7 +197,7 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
     Examples
     --------
     >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=3, queries=20, depth=5)
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=3, queries=20, depth=5)
     >>> probeval.compare(campaign, "DCG@5").to_frame()[["a", "b"]].to_numpy().tolist()
     [['system-03', 'system-02'], ['system-03', 'system-01'], ['system-02', 'system-01']]
     >>> few = campaign.judgments.take(np.arange(40))
@@ -391,7 +391,7 @@ def _by_model(
     effects: tuple[Noticed, ...] = ()
     ahead = None
     if new_query or mapping is not None or _is_mapped(metric, scale):
-        drawn = draw_queries(evaluation.estimate)
+        drawn = draw_queries(evaluation.estimate.with_all_pairs)
         users = satisfaction_with(drawn, metric, scale, mapping)
         if users is not None:
             effects = tuple(users.compare(pair.here.a, pair.here.b, level=level) for pair in result.pairs)

@@ -2,70 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from probeval.api.evidence import as_scale
+from probeval.api.settings import GradeScale, QueryTexts
 from probeval.arrays import Floats
 from probeval.data import Judgments, Scale, WriteOptions, as_judgments, read_judgments
 from probeval.data.files import read_bytes
 from probeval.data.formats import formats_of
+from probeval.data.judgments import RULES
 from probeval.data.payloads import parsed_json
 from probeval.data.texts import as_text_mapping
+from probeval.display import Brief
 from probeval.errors import DataError, MetricError, did_you_mean
 from probeval.metrics import Metric
+from probeval.records import About, task
 from probeval.scores.evaluate import as_metric
 
-__all__ = ["convert", "rank_eval_metric"]
+__all__ = ["Conversion", "ConversionInputs", "check_written", "convert", "rank_eval_metric", "writers"]
 
 PathName = str | PathLike[str]
 EQUAL = 'nDCG@k, DCG(gain="exp",norm="none")@k, P@k, R@k, RR@k and ERR@k'
 
 
-def convert(
-    judgments: Any,
-    to: str = "qrels",
-    *,
-    file_format: str | None = None,
-    rule: str | None = None,
-    scale: Scale | str | None = None,
-    queries: Any = None,
-    docs: Any = None,
-    name: str = "probeval",
-    index: str | None = None,
-    search: Mapping[str, Any] | PathName | None = None,
-    metric: Metric | str | None = None,
-) -> str:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Conversion(Brief):
+    """How judgments are read, and what another tool is told."""
+
+    file_format: Annotated[
+        str | None,
+        About(
+            "The format of the file: qrels, table, quepid, label-studio or rank-eval; by default detected.",
+            metavar="FORMAT",
+            option="--as",
+        ),
+    ] = None
+    rule: Annotated[
+        str | None, About(f"One grade per pair, as trec_eval needs it: {', '.join(RULES)}.", metavar="RULE")
+    ] = None
+    queries: QueryTexts = None
+    docs: Annotated[Any, About("Document texts, for a book: a table of doc and text.", metavar="FILE", kind=Path)] = (
+        None
+    )
+    scale: GradeScale = None
+    name: Annotated[str, About("The name of the book.", metavar="NAME")] = "probeval"
+    index: Annotated[str | None, About("rank-eval: the index of the documents.", metavar="NAME")] = None
+    search: Annotated[
+        Mapping[str, Any] | PathName | None,
+        About(
+            "rank-eval: a search as JSON with {{query_string}}, or a request whose ratings are replaced.",
+            metavar="FILE",
+            kind=Path,
+        ),
+    ] = None
+    metric: Annotated[
+        Metric | str | None,
+        About("rank-eval: the measure; default: that of --search, or nDCG@10.", metavar="METRIC", kind=str),
+    ] = None
+
+    def read(self, judgments: Any) -> Judgments:
+        """The judgments of a file, or of an object."""
+        scale = as_scale(self.scale)
+        if isinstance(judgments, (str, PathLike)):
+            texts = as_text_mapping(self.queries, "query")
+            judgments = read_judgments(judgments, scale=scale, file_format=self.file_format, queries=texts)
+        return as_judgments(judgments, scale=scale)
+
+    def text(self, judgments: Judgments, to: str) -> str:
+        """The judgments as the text of a file in this format."""
+        write = writers()[to]
+        if self.rule is not None:
+            judgments = _one_per_pair(judgments, self.rule)
+        grades = judgments.scale(as_scale(self.scale))
+        if grades.cuts:
+            judgments = replace(judgments, grade=_cut(judgments.grade, grades))
+            grades = Scale.graded(len(grades) - 1)
+        options = WriteOptions(
+            queries=as_text_mapping(self.queries, "query"),
+            docs=as_text_mapping(self.docs, "doc"),
+            scale=grades,
+            name=self.name,
+            index=self.index,
+            search=_search(self.search),
+            metric=None if self.metric is None else rank_eval_metric(self.metric, grades),
+        )
+        return write(judgments, options)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConversionInputs(Conversion):
     """Judgments as the text of a file of another tool.
 
-    Parameters
-    ----------
-    judgments
-        A file in any format of judgments, or :class:`~probeval.Judgments`.
-    to
-        The format: ``qrels``, ``quepid`` (a book as JSON), ``rank-eval`` (a request), or one of your own with a writer.
-    file_format
-        The format of the file; by default detected.
-    rule
-        One grade per pair, by a rule of :data:`probeval.data.judgments.RULES`, as trec_eval needs it; by default the
-        grades of all assessors.
-    scale
-        The scale of the grades; a grade that it lacks is refused. One into which they are cut (``fine:4``) gives the
-        grades to write.
-    queries, docs
-        Texts: a path, a data frame, or a mapping from ids to texts. Queries are needed if either tool names queries by
-        their text.
-    name
-        The name of the book.
-    index, search, metric
-        Of a ``rank_eval`` request: the index of the documents; the search, as a mapping or a JSON file, with
-        ``{{query_string}}`` in the place of the query's text, or a whole request whose ratings are replaced; and the
-        measure (``nDCG@10``).
+    The formats are ``qrels``, ``quepid`` (a book as JSON), ``rank-eval`` (a request), and those of your own with a
+    writer. Without a rule, the grades of all assessors are written. A grade that the scale lacks is refused; one into
+    which grades are cut (``fine:4``) gives the grades to write. Texts are a path, a data frame, or a mapping from ids
+    to texts; those of queries are needed if either tool names queries by their text. A search is a mapping or a JSON
+    file, with ``{{query_string}}`` in the place of the query's text.
 
     Examples
     --------
@@ -78,30 +116,28 @@ def convert(
     q1 0 007 2
     q1 0 7 0
     """
-    known = {name: f for name, f in formats_of(Judgments).items() if f.write is not None}
+
+    judgments: Annotated[Any, About("A file in any format of judgments, or :class:`~probeval.Judgments`.")]
+    to: Annotated[str, About("The format to write.")] = "qrels"
+
+    def run(self) -> str:
+        """The text."""
+        check_written(self.to, writers())
+        return self.text(self.read(self.judgments), self.to)
+
+
+convert = task(ConversionInputs, "convert")
+
+
+def writers() -> dict[str, Callable[[Judgments, WriteOptions], str]]:
+    """The functions that write judgments, by format."""
+    return {name: known.write for name, known in formats_of(Judgments).items() if known.write is not None}
+
+
+def check_written(to: str, known: Collection[str]) -> None:
+    """Raise an error unless a format is one of those that are written."""
     if to not in known:
         raise DataError(f"No format {to!r} to write: {', '.join(known)}.{did_you_mean(to, known)}")
-    write, grades, texts = known[to].write, as_scale(scale), as_text_mapping(queries, "query")
-    assert write is not None
-    if isinstance(judgments, (str, PathLike)):
-        judgments = read_judgments(judgments, scale=grades, file_format=file_format, queries=texts)
-    judgments = as_judgments(judgments, scale=grades)
-    if rule is not None:
-        judgments = _one_per_pair(judgments, rule)
-    grades = judgments.scale(grades)
-    if grades.cuts:
-        judgments = replace(judgments, grade=_cut(judgments.grade, grades))
-        grades = Scale.graded(len(grades) - 1)
-    options = WriteOptions(
-        queries=texts,
-        docs=as_text_mapping(docs, "doc"),
-        scale=grades,
-        name=name,
-        index=index,
-        search=_search(search),
-        metric=None if metric is None else rank_eval_metric(metric, grades),
-    )
-    return write(judgments, options)
 
 
 def _cut(grade: Floats, scale: Scale) -> Floats:

@@ -18,11 +18,12 @@ from probeval.api.evidence import (
     unanswered,
     unjudged,
 )
-from probeval.api.partitioned import as_partitions, estimate_elsewhere, note_kept_queries
+from probeval.api.partitioned import estimate_elsewhere, note_kept_queries
 from probeval.api.settings import MEASURE, ChoosingByErrors, Distribution, Level, Policy, Systems, WorkOnParts
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Collection, Partitions, Scale, as_judgments, with_reference
 from probeval.data.collection import JUDGED
+from probeval.data.partitions import as_partitions
 from probeval.errors import DataError, ModelError
 from probeval.metrics import AnyMetric, Metric
 from probeval.metrics.aggregates import check_aggregate
@@ -47,8 +48,8 @@ class EvaluationInputs(WorkOnParts, Distribution, Evidence):
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=4, queries=5, depth=5)
     >>> evaluation = probeval.evaluate(campaign.runs, "nDCG@5", scale="graded:2")
     >>> evaluation
     <Evaluation: nDCG@5 of 4 systems on 5 queries, 0 of 56 pairs judged, confidence 0.6...>
@@ -156,8 +157,8 @@ class NextInputs(WorkOnParts, ChoosingByErrors, Distribution, Evidence):
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=4, queries=5, depth=5)
     >>> probeval.next_pairs(campaign.runs, "DCG@5", n=3, scale="graded:2").to_frame().columns.tolist()
     ['query', 'doc', 'grade', 'sd', 'systems', 'best_rank', 'probability']
     """

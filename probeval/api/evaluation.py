@@ -195,7 +195,7 @@ class Evaluation(Shown):
         reporter
             Receives the progress of the alternative rankings.
         """
-        return trust(self.estimate, margin=margin, reporter=reporter)
+        return trust(self.estimate.with_all_pairs, margin=margin, reporter=reporter)
 
     def page(
         self,

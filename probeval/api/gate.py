@@ -14,7 +14,7 @@ from probeval.api.evaluate import EvaluationInputs
 from probeval.api.evaluation import Evaluation
 from probeval.api.evidence import Beside, as_collection
 from probeval.api.gated import Gate, GateCheck, GateRule
-from probeval.api.settings import Distribution, Work
+from probeval.api.settings import MEASURE, Distribution, Work
 from probeval.arrays import Bools, Floats
 from probeval.data import Collection, Runs, as_query_weights, as_segments
 from probeval.errors import DataError, SatisfactionError
@@ -40,8 +40,8 @@ class GateInputs(Work, Distribution, Beside):
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=20, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=4, queries=20, depth=5)
     >>> runs, judgments = campaign.runs, campaign.judgments
     >>> new, old = (runs.select([runs.systems[i]]) for i in (0, 3))
     >>> print(probeval.gate(new, old, "nDCG@5", qrels=judgments, not_worse=True, rope=0.02).reason)
@@ -50,10 +50,7 @@ class GateInputs(Work, Distribution, Beside):
 
     new: Annotated[Any, About("The run of the new system.", metavar="NEW", argument=True, kind=str)]
     baseline: Annotated[Any, About("The run of the baseline.", metavar="BASELINE", argument=True, kind=str)]
-    metric: Annotated[
-        AnyMetric | Sequence[AnyMetric],
-        About("A measure such as nDCG@10.", metavar="METRIC", kind=str, many=True),
-    ]
+    metric: Annotated[AnyMetric | Sequence[AnyMetric], replace(MEASURE, many=True)]
     _: KW_ONLY
     level: Annotated[float, About("The probability that a verdict needs.", least=0.51, most=0.9999)] = 0.95
     not_worse: Annotated[bool, About("Pass a system that is not worse by more than the rope.")] = False

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from probeval.api.campaigns import Campaigns, as_campaigns
+from probeval.api.campaigns import CampaignFolders, as_campaigns
 from probeval.api.classical import judged_scores
 from probeval.api.evidence import as_scale
+from probeval.api.settings import Jobs, Level, Samples, Scheduler, Seed, Work
 from probeval.campaign_studies import over_campaigns
 from probeval.data import Collection, Scale
-from probeval.errors import MetricError, ReliabilityError, SatisfactionError, did_you_mean
+from probeval.errors import MetricError, ProbevalError, ReliabilityError, SatisfactionError, did_you_mean
 from probeval.metrics import AnyMetric, Measured, Metric
 from probeval.metrics.mapping import mapping_for
-from probeval.reporting import SILENT, Reporter
+from probeval.records import About, task
+from probeval.reliability import ALPHAS, TESTS, MetaCampaign, MetaStudy, StudiedMeasure, study_measure
+from probeval.reliability.meta import SAMPLES, SPLITS, check_alphas
+from probeval.reporting import Reporter
 from probeval.scores.evaluate import as_metric
 
-if TYPE_CHECKING:
-    from probeval.reliability import MetaStudy, StudiedMeasure
-
-__all__ = ["default_measures", "meta_study"]
+__all__ = ["MetaStudyInputs", "default_measures", "meta_study", "parse_levels"]
 
 DEEPEST = 10
+MOST_LEVELS = 1000  # of a range
 # On two grades CG is P, and Q and GAP are AP (Urbano 2013, Table 5.2).
 BINARY = ("P", "AP", "DCG", "nDCG", "RBP", "ERR")
 GRADED = ("CG", "DCG", "nDCG", "Q", "RBP", "GAP", "ERR", "AP")
@@ -31,94 +34,127 @@ GRADED = ("CG", "DCG", "nDCG", "Q", "RBP", "GAP", "ERR", "AP")
 FINE = {"ERR": 'ERR(gain="linear")', "AP": "AP(rel=40)"}
 
 
-def meta_study(
-    campaigns: Campaigns,
-    metrics: Sequence[AnyMetric] | None = None,
-    *,
-    scales: Sequence[Scale | str] | None = None,
-    tests: Sequence[str] | None = None,
-    alphas: Sequence[float] | None = None,
-    splits: int | None = None,
-    samples: int | None = None,
-    level: float = 0.95,
-    seed: int = 0,
-    jobs: int = 1,
-    scheduler: str | None = None,
-    reporter: Reporter = SILENT,
-) -> MetaStudy:
+def parse_levels(option: str, text: str) -> list[float]:
+    """The levels in an option such as ``--alpha``: a list, or a range ``A-B`` or ``A-B:STEP``, in steps of A or STEP.
+
+    >>> parse_levels("--alpha", ".01,.05"), parse_levels("--alpha", ".02-.1:.04")
+    ([0.01, 0.05], [0.02, 0.06, 0.1])
+    """
+    wrong = ProbevalError(f"{option} takes numbers such as .01,.05 or a range such as .01-.1:.01, got {text!r}.")
+    ends, _, step = text.partition(":")
+    try:
+        if "-" not in text:
+            return [float(part) for part in text.split(",")]
+        low, high = map(float, ends.split("-"))
+        width = float(step or low)
+    except ValueError:
+        raise wrong from None
+    if not (width > 0 and low <= high and (high - low) / width < MOST_LEVELS):
+        raise wrong
+    return [round(low + i * width, 12) for i in range(int((high - low) / width + 1e-9) + 1)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetaStudyInputs(Work):
     """Compare measures, scales of grades and significance tests on finished campaigns.
 
     Which measure tells most systems apart, which test contradicts itself least on other queries, which scores are most
-    reliable, and which are nearest to users.
-
-    Parameters
-    ----------
-    campaigns
-        Folders with ``runs/`` and ``qrels.txt``, or collections with judgments; or a single one.
-    metrics
-        The measures; by default the usual ones for the scale (:func:`default_measures`). Unjudged documents count as
-        not relevant.
-    scales
-        The scales, each combined with each measure: those of :meth:`probeval.Scale.parse`, such as ``"fine:4"`` or
-        ``"binary:40"``; by default that of the judgments.
-    tests
-        Names of :data:`~probeval.reliability.TESTS`; all five by default.
-    alphas
-        Levels of significance, in rising order; .01, .02, .., .1 by default.
-    splits, samples
-        The number of random halves of the queries (100 by default), and of resamples of bootstrap and permutation
-        (10,000).
-    level
-        The probability of the intervals of E rho^2 and Phi.
-    seed
-        The random seed; the same seed gives the same result, for any number of processes.
-    jobs, scheduler
-        The number of processes, or the address of a Dask scheduler.
-    reporter
-        Receives progress and remarks.
+    reliable, and which are nearest to users. Each scale is combined with each measure, and unjudged documents count as
+    not relevant. By default, the measures are the usual ones for the scale (:func:`default_measures`), the scale is
+    that of the judgments, and the levels are .01, .02, .., .1. The same seed gives the same result, for any number of
+    processes.
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=5, queries=20, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=5, queries=20, depth=5)
     >>> found = probeval.meta_study(campaign, ["nDCG@5", "P@5"], tests=["t", "sign"], splits=20)
     >>> found
     <MetaStudy: 2 measures, 2 tests on synthetic>
     >>> found["synthetic"].tests_frame(0.05)["test"].tolist()
     ['t', 'sign']
     """
-    from probeval.reliability import ALPHAS, TESTS, MetaCampaign, MetaStudy
-    from probeval.reliability.meta import SAMPLES, SPLITS, check_alphas
 
-    levels = check_alphas(ALPHAS if alphas is None else alphas)
-    chosen = tuple(dict.fromkeys(TESTS if tests is None else tests))
-    for test in chosen:
-        if test not in TESTS:
-            raise ReliabilityError(f"No test {test!r}: {', '.join(TESTS)}.{did_you_mean(test, TESTS)}")
-    if not chosen or (metrics is not None and not metrics) or (scales is not None and not scales):
-        raise ReliabilityError("A meta-evaluation needs at least one measure, one scale and one test.")
-    splits, samples = SPLITS if splits is None else splits, SAMPLES if samples is None else samples
-    found = as_campaigns(campaigns)
+    campaigns: CampaignFolders
+    metrics: Annotated[
+        Sequence[AnyMetric] | None,
+        About(
+            "A measure such as nDCG@10. Default: the usual ones for the scale.",
+            metavar="METRIC",
+            option="--metric",
+            kind=str,
+            many=True,
+        ),
+    ] = None
+    _: KW_ONLY
+    scales: Annotated[
+        Sequence[Scale | str] | None,
+        About(
+            "A scale to cut the grades to, such as fine:4 or binary:40. Default: as judged.",
+            metavar="SCALE",
+            option="--scale",
+            kind=str,
+            many=True,
+        ),
+    ] = None
+    tests: Annotated[
+        Sequence[str],
+        About(
+            "A test of the difference between two systems. Default: all.",
+            option="--test",
+            choices=tuple(TESTS),
+            many=True,
+        ),
+    ] = tuple(TESTS)
+    alphas: Annotated[
+        Sequence[float],
+        About(
+            "Levels of significance: a list, or a range in steps of its lower end or of STEP.",
+            metavar="A,A,..|A-B[:STEP]",
+            option="--alpha",
+            kind=str,
+            parse=parse_levels,
+            default=".01-.1",
+        ),
+    ] = ALPHAS
+    splits: Annotated[int, About("The number of random halves of the queries.", least=1)] = SPLITS
+    samples: Samples = SAMPLES
+    level: Level = 0.95
+    jobs: Jobs = 1
+    scheduler: Scheduler = None
+    seed: Seed = 0
 
-    def pieces(collection: Collection) -> list[partial[StudiedMeasure]]:
-        """The work of a campaign: one piece per measure and scale."""
-        from probeval.reliability import study_measure
+    def run(self) -> MetaStudy:
+        """The study."""
+        levels, chosen = check_alphas(self.alphas), tuple(dict.fromkeys(self.tests))
+        for test in chosen:
+            if test not in TESTS:
+                raise ReliabilityError(f"No test {test!r}: {', '.join(TESTS)}.{did_you_mean(test, TESTS)}")
+        given = (chosen, self.metrics, self.scales)
+        if any(one is not None and not one for one in given):
+            raise ReliabilityError("A meta-evaluation needs at least one measure, one scale and one test.")
+        found = as_campaigns(self.campaigns, reporter=self.reporter)
 
-        return [
-            partial(
-                study_measure, scores, tests=chosen, alphas=levels, splits=splits, samples=samples, level=level,
-                seed=seed, campaign=collection.name, **_users(scores.metric, scores.scale),
-            )
-            for scores in _scored(collection, metrics, scales, reporter)
-        ]  # fmt: skip
+        def pieces(collection: Collection) -> list[partial[StudiedMeasure]]:
+            """The work of a campaign: one piece per measure and scale."""
+            return [
+                partial(
+                    study_measure, scores, tests=chosen, alphas=levels, splits=self.splits, samples=self.samples,
+                    level=self.level, seed=self.seed, campaign=collection.name, **_users(scores.metric, scores.scale),
+                )
+                for scores in _scored(collection, self.metrics, self.scales, self.reporter)
+            ]  # fmt: skip
 
-    studied = over_campaigns(found, pieces, jobs=jobs, scheduler=scheduler, reporter=reporter)
-    for collection, measures in zip(found, studied, strict=True):
-        _tell(collection.name, measures, reporter)
-    return MetaStudy(
-        campaigns=tuple(MetaCampaign(c.name, tuple(m)) for c, m in zip(found, studied, strict=True)),
-        alphas=levels, level=level, splits=splits, samples=samples, seed=seed,
-    )  # fmt: skip
+        studied = over_campaigns(found, pieces, jobs=self.jobs, scheduler=self.scheduler, reporter=self.reporter)
+        for collection, measures in zip(found, studied, strict=True):
+            _tell(collection.name, measures, self.reporter)
+        return MetaStudy(
+            campaigns=tuple(MetaCampaign(c.name, tuple(m)) for c, m in zip(found, studied, strict=True)),
+            alphas=levels, level=self.level, splits=self.splits, samples=self.samples, seed=self.seed,
+        )  # fmt: skip
+
+
+meta_study = task(MetaStudyInputs, "meta_study")
 
 
 def default_measures(scale: Scale, depth: int) -> list[Metric]:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from probeval.api.evidence import as_collection, teams_beside, with_teams
+from probeval.api.evidence import (
+    Labels,
+    Observers,
+    Order,
+    Qrels,
+    RunPaths,
+    Teams,
+    as_collection,
+    teams_beside,
+    with_teams,
+)
+from probeval.api.settings import Work
 from probeval.data import (
     Collection,
     LabelTable,
@@ -30,44 +41,62 @@ from probeval.data.partitioning import split_judgments, split_labels
 from probeval.data.partitions import PathName
 from probeval.data.spread import spread_labels, spread_runs
 from probeval.errors import DataError
-from probeval.reporting import SILENT, Reporter
+from probeval.records import About, task
+from probeval.reporting import Reporter
 
-__all__ = ["partition"]
+__all__ = ["NumberOfPartitions", "PartitionInputs", "Partitioning", "partition"]
 
 ROWS = 500_000  # retrieved documents of a partition by default: seconds of work and some hundred megabytes
 
+NumberOfPartitions = Annotated[
+    int | None,
+    About(
+        "The number of partitions; default: one per 500,000 retrieved documents.",
+        metavar="N",
+        option="--partitions",
+        least=1,
+    ),
+]
 
-def partition(
-    runs: Any,
-    folder: PathName,
-    n: int | None = None,
-    *,
-    qrels: Any = None,
-    labels: Any = None,
-    observers: Any = None,
-    teams: Any = None,
-    order: str = "trec_eval",
-    depth: int | None = None,
-    reporter: Reporter = SILENT,
-) -> Partitions:
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Partitioning(Work):
+    """What is written to partitions beside the runs."""
+
+    qrels: Qrels = None
+    labels: Labels = None
+    observers: Observers = None
+    teams: Teams = None
+    order: Order = "trec_eval"
+    depth: Annotated[int | None, About("The number of ranks in partitions; default: the whole run.", least=1)] = None
+
+    def write(self, runs: Any, folder: PathName, n: int | None = None) -> Partitions:
+        """Write runs to n partitions in a folder."""
+        described = None if self.observers is None else as_observers(self.observers)
+        paths = [runs] if isinstance(runs, (str, PathLike)) else runs
+        files = run_files(paths) if are_paths(runs) else []
+        beside: dict[str, Any] = {name: getattr(self, name) for name in ("qrels", "labels", "order", "reporter")}
+        teams = self.teams
+        if files and all(_is_trec(file) for file in files):
+            parts = _streamed(files, Path(folder), n, **beside)
+            teams = teams_beside(paths) if teams is None else teams
+        else:
+            parts = _whole(runs, n, **beside)
+        if self.depth is not None:
+            parts = (replace(part, runs=part.runs.top(self.depth)) for part in parts)
+        if teams is not None:
+            parts = (replace(part, runs=with_teams(part.runs, teams)) for part in parts)
+        write_partitions(parts, folder, observers=described)
+        return open_partitions(folder)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartitionInputs(Partitioning):
     """Write runs, judgments and labels as a campaign in partitions.
 
     Each partition holds whole queries, so that a campaign of any size is evaluated one partition at a time, on one
     machine or on many. TREC runs and CSV or TSV tables of labels may be larger than memory: their rows are sorted by
     query on disk, beside the folder. See docs/how-to/dask.md.
-
-    Parameters
-    ----------
-    runs, qrels, labels, observers, teams, order
-        As in :func:`as_collection`.
-    folder
-        A new or empty folder.
-    n
-        The number of partitions; by default one per 500,000 retrieved documents.
-    depth
-        Keep only this many ranks.
-    reporter
-        Receives progress and remarks.
 
     Examples
     --------
@@ -76,20 +105,17 @@ def partition(
     ...     partition({"bm25": {"q1": {"d1": 2.0}, "q2": {"d1": 1.0}}}, f"{folder}/parts", 2)
     <Partitions: parts, 1 system, 2 queries, 2 pairs in 2 partitions>
     """
-    described = None if observers is None else as_observers(observers)
-    paths = [runs] if isinstance(runs, (str, PathLike)) else runs
-    files = run_files(paths) if are_paths(runs) else []
-    if files and all(_is_trec(file) for file in files):
-        parts = _streamed(files, Path(folder), n, qrels=qrels, labels=labels, order=order, reporter=reporter)
-        teams = teams_beside(paths) if teams is None else teams
-    else:
-        parts = _whole(runs, n, qrels=qrels, labels=labels, order=order, reporter=reporter)
-    if depth is not None:
-        parts = (replace(part, runs=part.runs.top(depth)) for part in parts)
-    if teams is not None:
-        parts = (replace(part, runs=with_teams(part.runs, teams)) for part in parts)
-    write_partitions(parts, folder, observers=described)
-    return open_partitions(folder)
+
+    runs: RunPaths
+    folder: Annotated[PathName, About("A new or empty folder.")]
+    n: NumberOfPartitions = None
+
+    def run(self) -> Partitions:
+        """The campaign in partitions."""
+        return self.write(self.runs, self.folder, self.n)
+
+
+partition = task(PartitionInputs, "partition")
 
 
 def _is_trec(file: Path) -> bool:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from os import PathLike
+from collections.abc import Mapping
 from typing import Any
 
 from probeval.data import Collection
-from probeval.data.files import is_partitioned
-from probeval.data.partitions import Partitions, open_partitions
 from probeval.errors import ModelError, ScoreError
 from probeval.metrics import Metric
 from probeval.partitioned import Engine, PartitionedEstimate, fit_parts, look, memory_parts
@@ -18,20 +15,9 @@ from probeval.relevance import Choice
 from probeval.reporting import Reporter
 from probeval.scores import ScoreEstimate, ScoreEstimation
 
-__all__ = ["as_partitions", "estimate_elsewhere", "note_kept_queries"]
+__all__ = ["estimate_elsewhere", "note_kept_queries"]
 
 PARTS = 4  # of runs in memory, for each process
-
-
-def as_partitions(runs: Any) -> Partitions | None:
-    """Return a campaign in partitions, if these runs are one: a folder, or the object that stands for it."""
-    if isinstance(runs, Partitions):
-        return runs
-    if isinstance(runs, Sequence) and not isinstance(runs, str) and len(runs) == 1:
-        (runs,) = runs
-    if isinstance(runs, (str, PathLike)) and is_partitioned(runs):
-        return open_partitions(runs)
-    return None
 
 
 def estimate_elsewhere(

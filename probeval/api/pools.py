@@ -9,9 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
 
-from probeval.api.campaigns import Campaigns, as_campaigns
+from probeval.api.campaigns import CampaignFolders, as_campaigns
 from probeval.api.evidence import Remarks, as_scale
-from probeval.api.settings import GradeScale, Scheduler, Seed, Work
+from probeval.api.settings import GradeScale, Samples, Scheduler, Seed, Work
 from probeval.campaign_studies import over_campaigns
 from probeval.data import Collection, read_runs
 from probeval.data.runs import ContradictionReport
@@ -54,17 +54,14 @@ class PoolStudyInputs(Work):
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=6, queries=20, depth=20)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=6, queries=20, depth=20)
     >>> study = probeval.pool_study(campaign, "AP", depths=[5, 10, 20])
     >>> study.to_frame()[["cut", "discrimination", "concordance", "residual"]].round(2).values.tolist()
     [['depth 5', 0.2, 0.87, 0.81], ['depth 10', 0.27, 0.93, 0.73], ['depth 20', 0.2, 1.0, 0.67]]
     """
 
-    campaigns: Annotated[
-        Campaigns,
-        About("Folders with runs/ and qrels.txt.", metavar="CAMPAIGN...", argument=True, kind=Path, many=True),
-    ]
+    campaigns: CampaignFolders
     metrics: Annotated[
         AnyMetric | Sequence[AnyMetric],
         About(
@@ -106,7 +103,7 @@ class PoolStudyInputs(Work):
     persistence: Annotated[float, About("The persistence p of the RBP residual.", least=0.01, most=0.9999)] = 0.98
     across_teams: Annotated[bool, About("Compare only systems of different teams.")] = False
     scale: GradeScale = None
-    samples: Annotated[int, About("The number of resamples of bootstrap and permutation tests.", least=1)] = SAMPLES
+    samples: Samples = SAMPLES
     seed: Seed = 0
     jobs: Annotated[int, About("The number of processes.", least=1)] = 1
     scheduler: Scheduler = None

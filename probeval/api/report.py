@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from probeval.api.evaluate import EvaluationInputs
 from probeval.api.evaluation import Evaluation
 from probeval.api.evidence import Beside
-from probeval.api.settings import Distribution, Level, Stop, Work
+from probeval.api.settings import Distribution, Level, MeasureOfRuns, Stop, Work
 from probeval.api.simulate import SimulationInputs
 from probeval.api.users import agreement_named
 from probeval.campaign_studies import CampaignStudy
 from probeval.errors import DataError
-from probeval.metrics import AnyMetric
 from probeval.records import About, part, task
 
 if TYPE_CHECKING:
@@ -58,9 +57,7 @@ class ReportInputs(Work, Distribution, Beside):
             default=Path("probeval-report.html"),
         ),
     ]
-    metric: Annotated[AnyMetric | None, About("A measure such as nDCG@10, for runs.", metavar="METRIC", kind=str)] = (
-        None
-    )
+    metric: MeasureOfRuns = None
     _: KW_ONLY
     title: Annotated[str | None, About("The title of the report.", metavar="TEXT")] = None
     name: Annotated[str | None, About("The campaign, if the store has several.", metavar="NAME")] = None

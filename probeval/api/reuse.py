@@ -34,8 +34,9 @@ from probeval.selection import Judging, LaterSystem, ModelScore, judge_later, me
 from probeval.simulation import ReuseStudy, leave_teams_out, restrict
 from probeval.ties import TIE
 
-__all__ = ["Reuse", "ReuseInputs", "ReuseStudyInputs", "reuse", "reuse_study"]
+__all__ = ["Reuse", "ReuseInputs", "ReuseStudyInputs", "Together", "reuse", "reuse_study"]
 
+Together = Annotated[bool, About("The later systems arrived as a group: all join the campaign at once.")]
 PoolDepth = Annotated[
     int | None,
     About("The depth of the pool that systems contributed to; default: the measure's cutoff.", least=1),
@@ -215,8 +216,8 @@ class ReuseStudyInputs(Work, Scoring, Evidence):
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=6, queries=5, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=6, queries=5, depth=5)
     >>> study = probeval.reuse_study(campaign, "DCG@5", model="none")
     >>> study.routes()[["route", "accuracy"]].round(3).values.tolist()
     [['classical', 0.778]]
@@ -263,8 +264,8 @@ class ReuseInputs(Work, Scoring, Evidence):
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=5, queries=6, depth=5)
     >>> first, late = campaign.runs.select(campaign.runs.systems[:4]), campaign.runs.select(campaign.runs.systems[4:])
     >>> probeval.reuse(first, late, "DCG@5", qrels=campaign.judgments)
     <Reuse: DCG@5 of 1 later system, with the judgments of 4 systems>
@@ -273,7 +274,7 @@ class ReuseInputs(Work, Scoring, Evidence):
     later: Annotated[Any, About("The later systems: anything that runs can be.")]
     metric: Annotated[AnyMetric, MEASURE]
     _: KW_ONLY
-    together: Annotated[bool, About("The later systems arrived as a group: all join the campaign at once.")] = False
+    together: Together = False
     depth: PoolDepth = None
     level: Level = 0.95
 

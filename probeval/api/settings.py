@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from probeval.data import Scale
 from probeval.data.scale import Gain
 from probeval.display import Brief
 from probeval.metrics import AGGREGATES, AnyMetric
-from probeval.records import About, parse_number
+from probeval.records import About, parse_number, parse_shares
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Inference
@@ -25,6 +25,7 @@ from probeval.selection.topics import TOPICS
 __all__ = [
     "MEASURE",
     "Aggregate",
+    "Checkpoints",
     "Choosing",
     "ChoosingByErrors",
     "Depth",
@@ -47,7 +48,9 @@ __all__ = [
     "Model",
     "Outside",
     "Policy",
+    "QueryTexts",
     "Rope",
+    "Samples",
     "Scheduler",
     "Scoring",
     "Seed",
@@ -103,7 +106,6 @@ Rope = Annotated[
         metavar="D|users=SHARE",
         kind=str,
         parse=parse_number,
-        default="0",
     ),
 ]
 Mapping = Annotated[
@@ -179,10 +181,16 @@ Topics = Annotated[
         choices=TOPICS,
     ),
 ]
-Stay = Annotated[float, About("The price of switching to another topic, in judgments; 0 for none.", metavar="NUMBER")]
+Stay = Annotated[float, About("The price of switching to another topic, in judgments; 0 for none.", least=0)]
 LabelsFrom = Annotated[
     Any, About("Labels with a column of grades, to fit the model of labels.", metavar="FILE", kind=Path, many=True)
 ]
+Checkpoints = Annotated[
+    Sequence[float],
+    About("Shares of the pool to judge, in ascending order.", metavar="F,F,..", kind=str, parse=parse_shares),
+]
+QueryTexts = Annotated[Any, About("Query texts: a table of query and text, or irds:ID.", metavar="FILE", kind=Path)]
+Samples = Annotated[int, About("The number of resamples of bootstrap and permutation tests.", least=1)]
 Scheduler = Annotated[str | None, About("A Dask scheduler that distributes the work.", metavar="ADDRESS")]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from probeval.api.evidence import Evidence, as_scale, note_outside, note_texts, read_labelled, with_observers
 from probeval.api.settings import (
     MEASURE,
+    Checkpoints,
     ChoosingByErrors,
     Depth,
     Draws,
@@ -28,7 +29,7 @@ from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Collection, read_campaign, with_reference
 from probeval.errors import DataError
 from probeval.metrics import AnyMetric
-from probeval.records import About, parse_shares, task
+from probeval.records import About, task
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
 from probeval.scores import labels_used
@@ -50,8 +51,8 @@ class SimulationInputs(WorkOnParts, Sharing, ChoosingByErrors, Scoring, Evidence
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=5, queries=6, depth=5)
     >>> found = probeval.simulate(campaign, "DCG@5", ["mtc:uniform", "random:uniform"], batch=5)
     >>> found.stops()["ending"].tolist()
     ['stopped', 'stopped']
@@ -83,16 +84,7 @@ class SimulationInputs(WorkOnParts, Sharing, ChoosingByErrors, Scoring, Evidence
     late_batch: Annotated[
         float | None, About("The share of the pool per batch, once a tenth of it is judged.", option="")
     ] = None
-    checkpoints: Annotated[
-        Sequence[float],
-        About(
-            "Shares of the pool to judge, in ascending order.",
-            metavar="F,F,..",
-            kind=str,
-            parse=parse_shares,
-            default="0,.01,.02,.05,.1,.2",
-        ),
-    ] = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
+    checkpoints: Checkpoints = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
     until: Annotated[float, About("The share of the pool at the end of a trajectory.")] = 1.0
     refresh: Annotated[
         int | None, About("The number of judgments between updates of the model; default: the batch size.", least=1)

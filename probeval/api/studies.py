@@ -128,8 +128,8 @@ class GStudyInputs(StudyInputs):
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=20, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=4, queries=20, depth=5)
     >>> sorted(probeval.gstudy(campaign, "nDCG@5").components)
     ['query', 'residual', 'system']
     """
@@ -147,8 +147,8 @@ class DStudyInputs(StudyInputs):
 
     Examples
     --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=20, depth=5)
+    >>> import probeval
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=4, queries=20, depth=5)
     >>> probeval.dstudy(campaign, "nDCG@5", queries=[20, 40]).to_frame()["query"].tolist()
     [20, 40]
     """

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
-import typer
 
 from probeval.characters import printable
 from probeval.cli.campaign_documents import ContestedDocument, DisagreementDocument, DisagreementsDocument
-from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Talk, echo, write, write_table
+from probeval.cli.commands import Output
+from probeval.cli.options import OutputFormat
+from probeval.cli.output import echo, write, write_table
 from probeval.cli.stores import By, DocId, Grade, Name, QueryId, StorePlace, Token, event_row, opened_campaign
 from probeval.data import read_texts
 from probeval.errors import ProbevalError
+from probeval.records import About
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign
@@ -25,65 +27,73 @@ __all__ = ["adjudicate"]
 WIDTH = 100
 
 
+@dataclass(frozen=True, kw_only=True)
+class AdjudicationInputs:
+    """The final grade of a pair, or the better of two documents."""
+
+    query: QueryId = None
+    doc: DocId = None
+    grade: Grade = None
+    other: Annotated[str | None, About("Settle which is better: DOC (left), or this (right).", metavar="DOC")] = None
+    choice: Annotated[str | None, About("The better one: left, right or equal.", metavar="CHOICE")] = None
+    by: By = "owner"
+    reason: Annotated[str, About("The reason.", metavar="TEXT")] = ""
+    token: Token = None
+
+    def record(self, opened: Campaign) -> Any:
+        """Record it; the event."""
+        query, doc, reason, token = self.query, self.doc, self.reason, self.token
+        compared = self.other is not None or self.choice is not None
+        if query is not None and doc is not None:
+            if self.grade is not None and not compared:
+                return opened.adjudicate(self.by, query, doc, self.grade, reason=reason, token=token)
+            if self.grade is None and self.other is not None and self.choice is not None:
+                return opened.adjudicate_comparison(
+                    self.by, query, doc, self.other, self.choice, reason=reason, token=token
+                )
+        raise ProbevalError(
+            "Give QUERY, DOC and GRADE; QUERY and DOC with --other and --choice; or none to list the disagreements."
+        )
+
+
 def adjudicate(
     store: StorePlace,
-    query: QueryId = None,
-    doc: DocId = None,
-    grade: Grade = None,
-    other: Annotated[
-        str | None, typer.Option("--other", metavar="DOC", help="Settle which is better: DOC (left), or this (right).")
-    ] = None,
-    choice: Annotated[
-        str | None, typer.Option("--choice", metavar="CHOICE", help="The better one: left, right or equal.")
-    ] = None,
+    given: AdjudicationInputs,
+    output: Output,
     docs: Annotated[
-        Path | None,
-        typer.Option("--docs", metavar="FILE", help="A table of doc and text: the list shows the documents too."),
+        Path | None, About("A table of doc and text: the list shows the documents too.", metavar="FILE")
     ] = None,
-    by: By = "owner",
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason.")] = "",
-    token: Token = None,
     name: Name = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
 ) -> None:
     """Settle the grade of a pair, or which of two documents is better; without QUERY list the disagreements.
 
     Example: probeval campaign adjudicate mine.db q01 d0007 1 --by eve
     """
-    talk = Talk(quiet=quiet)
-    with opened_campaign(store, name, read_only=query is None) as opened:
-        if query is None:
-            rows = _disagreements(opened, {} if docs is None else read_texts(docs, "doc"))
-            if not rows and not opened.state.contested:
-                talk.say("No open disagreements.")
-            if docs is not None and output_format is OutputFormat.table:
-                for each in rows:
-                    echo(_case(each))
-                return
-            contested = _contested(opened)
-            waiting: DisagreementsDocument = {"disagreements": rows, "comparisons": contested}
-            columns = [
-                "query",
-                "doc",
-                "grades",
-                "comments",
-                *([] if docs is None else ["query_text", "guideline", "text"]),
-            ]
-            write(pd.DataFrame(rows, columns=columns), waiting, output_format)
-            if contested and output_format not in (OutputFormat.json, OutputFormat.csv):
-                write_table(pd.DataFrame(contested), output_format, title="Comparisons in dispute")
+    with opened_campaign(store, name, read_only=given.query is None) as opened:
+        if given.query is None:
+            _list(opened, docs, output)
             return
-        if doc is not None and other is not None and choice is not None and grade is None:
-            settled = opened.adjudicate_comparison(by, query, doc, other, choice, reason=reason, token=token)
-            row = event_row(settled)
-        elif doc is None or grade is None or other is not None or choice is not None:
-            raise ProbevalError(
-                "Give QUERY, DOC and GRADE; QUERY and DOC with --other and --choice; or none to list the disagreements."
-            )
-        else:
-            row = event_row(opened.adjudicate(by, query, doc, grade, reason=reason, token=token))
-        write(pd.DataFrame([row]), row, output_format)
+        row = event_row(given.record(opened))
+        write(pd.DataFrame([row]), row, output.output_format)
+
+
+def _list(opened: Campaign, docs: Path | None, output: Output) -> None:
+    """Write the disagreements, with the texts of documents if there are any."""
+    output_format = output.output_format
+    rows = _disagreements(opened, {} if docs is None else read_texts(docs, "doc"))
+    if not rows and not opened.state.contested:
+        output.talk.say("No open disagreements.")
+    if docs is not None and output_format is OutputFormat.table:
+        for each in rows:
+            echo(_case(each))
+        return
+    contested = _contested(opened)
+    waiting: DisagreementsDocument = {"disagreements": rows, "comparisons": contested}
+    texts = [] if docs is None else ["query_text", "guideline", "text"]
+    columns = ["query", "doc", "grades", "comments", *texts]
+    write(pd.DataFrame(rows, columns=columns), waiting, output_format)
+    if contested and output_format not in (OutputFormat.json, OutputFormat.csv):
+        write_table(pd.DataFrame(contested), output_format, title="Comparisons in dispute")
 
 
 def _contested(opened: Campaign) -> list[ContestedDocument]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from probeval import api
-from probeval.api.settings import GradeScale, Level
-from probeval.cli.options import Format, OutputFormat, Quiet
+from probeval.api.aggregate import AggregationInputs
+from probeval.cli.commands import Output
+from probeval.cli.options import OutputFormat
 from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError
-from probeval.records import parse_shares
+from probeval.records import About, parse_shares
 
 if TYPE_CHECKING:
     from probeval.preferences import DocumentScores
@@ -43,83 +42,54 @@ OF_VOTES = tuple(AggregationMethod(name) for name in ("model", "majority", "medi
 
 
 def aggregate(
-    votes: Annotated[
-        Path,
-        typer.Argument(
-            metavar="VOTES",
-            help="A table of query, document, worker and label: TSV, CSV, JSONL, parquet; or of answers about pairs.",
-        ),
-    ],
-    gold: Annotated[
-        Path | None,
-        typer.Option("--gold", metavar="FILE", help="An expert's grades of some pairs; default: the column gold."),
-    ] = None,
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            "--reference",
-            metavar="NAME",
-            help="Whose grade is wanted: gold, consensus or an assessor; default: gold if there is any.",
-        ),
-    ] = None,
+    given: AggregationInputs,
+    output: Output,
     method: Annotated[
         list[AggregationMethod] | None,
-        typer.Option(
-            "--method",
-            help="The method: for votes model (the default), majority, median, dawid-skene or mean; for answers about "
+        About(
+            "The method. For votes model (the default), majority, median, dawid-skene or mean; for answers about "
             "two documents win-shares, relevance-shares or ratios, combined if repeated; for numbers magnitudes, mean.",
+            kind=AggregationMethod,
+            many=True,
         ),
     ] = None,
     grades_by_shares: Annotated[
-        str | None,
-        typer.Option(
-            "--grades-by-shares",
+        list[float] | None,
+        About(
+            "Turn scores into grades 0, 1, .., each with this share of a query's documents.",
             metavar="S,S,..",
-            help="Turn scores into grades 0, 1, .., each with this share of a query's documents.",
+            kind=str,
+            parse=parse_shares,
         ),
     ] = None,
-    bias: Annotated[
-        float, typer.Option("--bias", min=0, max=0.5, help="Of win-shares: the weight left to the other document.")
-    ] = 0.0,
-    shift: Annotated[
-        float, typer.Option("--shift", min=0, help="Of ratios and combinations: the number added to scores.")
-    ] = 1.0,
-    scale: GradeScale = None,
-    level: Level = 0.9,
+    bias: Annotated[float, About("Of win-shares: the weight left to the other document.", least=0, most=0.5)] = 0.0,
+    shift: Annotated[float, About("Of ratios and combinations: the number added to scores.", least=0)] = 1.0,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--out",
+        About(
+            "Write the grades or scores to a file: qrels if it ends in .qrels or .txt, or CSV.",
             metavar="FILE",
-            help="Write the grades or scores to a file: qrels if it ends in .qrels or .txt, or CSV.",
+            option="-o, --out",
         ),
     ] = None,
-    workers: Annotated[
-        Path | None, typer.Option("--workers", metavar="FILE", help="Write the workers to a CSV file.")
-    ] = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
+    workers: Annotated[Path | None, About("Write the workers to a CSV file.", metavar="FILE")] = None,
 ) -> None:
     """Aggregate crowd votes or answers about pairs: P of each grade of every pair, or a real-valued score.
 
     Example: probeval aggregate votes.tsv --gold expert.qrels --workers workers.csv
     """
-    talk = Talk(quiet=quiet)
-    methods = method or [AggregationMethod.model]
-    for_votes = {"--gold": gold, "--reference": reference, "--scale": scale, "--workers": workers}
+    talk, methods = output.talk, method or [AggregationMethod.model]
+    for_votes = {"--gold": given.gold, "--reference": given.reference, "--scale": given.scale, "--workers": workers}
     if all(name in OF_VOTES for name in methods):
         if len(methods) > 1:
             raise ProbevalError(f"{' and '.join(methods)} cannot be combined: give --method once.")
         if grades_by_shares is not None:
             raise ProbevalError(f"--grades-by-shares turns scores into grades, and {methods[0]} gives grades already.")
-        of_votes = api.aggregate(
-            votes, gold, scale=scale, reference=reference, method=methods[0].value, level=level, reporter=talk
-        )
+        of_votes = replace(given, method=methods[0].value).run()
         talk.say(_headline(of_votes))
         if workers is not None:
             _write_file(workers, csv_text(of_votes.workers()), talk)
-        _write(of_votes, out, output_format, talk)
+        _write(of_votes, out, output)
         return
     mixed = [name for name in methods if name in OF_VOTES]
     if mixed:
@@ -129,27 +99,26 @@ def aggregate(
         raise ProbevalError(f"{wrong} is for votes by {', '.join(OF_VOTES)}, not for {' and '.join(methods)}.")
     from probeval.preferences import score_documents
 
-    shares = None if grades_by_shares is None else parse_shares("--grades-by-shares", grades_by_shares)
     names = [name.value for name in methods]
-    scores = score_documents(votes, names, bias=bias, shift=shift, shares=shares)
+    scores = score_documents(given.votes, names, bias=bias, shift=shift, shares=grades_by_shares)
     talk.say(_headline(scores))
-    _write(scores, out, output_format, talk)
+    _write(scores, out, output)
 
 
 def _headline(found: Aggregation | DocumentScores) -> str:
     return f"{found!r}"[1:-1] + "."
 
 
-def _write(found: Aggregation | DocumentScores, out: Path | None, output_format: OutputFormat, talk: Talk) -> None:
+def _write(found: Aggregation | DocumentScores, out: Path | None, output: Output) -> None:
     """Write a result to a file or to stdout."""
     if out is not None:
-        _write_file(out, _text(found, out), talk)
-    elif output_format is OutputFormat.json:
+        _write_file(out, _text(found, out), output.talk)
+    elif output.output_format is OutputFormat.json:
         write_json(found.to_dict())
-    elif output_format is OutputFormat.csv:
+    elif output.output_format is OutputFormat.csv:
         write_csv(found.to_frame())
     else:
-        write_table(found.to_frame(), output_format, decimals={"gold": 0})
+        write_table(found.to_frame(), output.output_format, decimals={"gold": 0})
 
 
 def _text(found: Aggregation | DocumentScores, path: Path) -> str:

@@ -7,19 +7,19 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
-import typer
 
 from probeval.characters import printable
 from probeval.cli.adjudicate import WIDTH
 from probeval.cli.campaign_documents import AnsweredDocument
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, echo, write
-from probeval.cli.stores import AssessorName, Name, StorePlace, Token, event_row, opened_campaign
+from probeval.cli.stores import AssessorName, Name, Refresh, SkipReason, StorePlace, Token, event_row, opened_campaign
 from probeval.data import read_texts
 from probeval.errors import CampaignError
+from probeval.records import About
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign, Task
@@ -31,50 +31,51 @@ BESIDE = "s skip, u undo, q quit"
 LONGEST = 1500  # characters of a document that the terminal shows
 
 
+@dataclass(frozen=True, kw_only=True)
+class AnswerInputs:
+    """An answer about two documents."""
+
+    query: Annotated[str, About("The id of the query.", metavar="QUERY", argument=True)]
+    left: Annotated[str, About("The document on the left.", metavar="LEFT", argument=True)]
+    right: Annotated[str, About("The document on the right.", metavar="RIGHT", argument=True)]
+    assessor: AssessorName
+    choice: Annotated[str, About("The better document: left, right or equal.", metavar="[CHOICE]", argument=True)] = ""
+    relevant: Annotated[str, About("Which are relevant: both, chosen or neither.", metavar="WORD")] = ""
+    numbers: Annotated[str | None, About("The numbers of both documents, such as 30,10.", metavar="L,R")] = None
+    comment: Annotated[str, About("A remark on the answer.", metavar="TEXT")] = ""
+    skip: Annotated[bool, About("Leave the question to others.")] = False
+    reason: SkipReason = ""
+    token: Token = None
+
+    def record(self, opened: Campaign) -> Any:
+        """Record it; the event."""
+        question = (self.assessor, self.query, self.left, self.right)
+        if self.skip:
+            return opened.skip(*question, reason=self.reason, token=self.token)
+        numbers = None if self.numbers is None else _numbers(self.numbers.split(","))
+        return opened.answer(
+            *question, self.choice, relevant=self.relevant, numbers=numbers, comment=self.comment, token=self.token
+        )
+
+
 def answer(
-    store: StorePlace,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The id of the query.")],
-    left: Annotated[str, typer.Argument(metavar="LEFT", help="The document on the left.")],
-    right: Annotated[str, typer.Argument(metavar="RIGHT", help="The document on the right.")],
-    assessor: AssessorName,
-    choice: Annotated[str, typer.Argument(metavar="[CHOICE]", help="The better document: left, right or equal.")] = "",
-    relevant: Annotated[
-        str, typer.Option("--relevant", metavar="WORD", help="Which are relevant: both, chosen or neither.")
-    ] = "",
-    numbers: Annotated[
-        str | None, typer.Option("--numbers", metavar="L,R", help="The numbers of both documents, such as 30,10.")
-    ] = None,
-    comment: Annotated[str, typer.Option("--comment", metavar="TEXT", help="A remark on the answer.")] = "",
-    skip: Annotated[bool, typer.Option("--skip", help="Leave the question to others.")] = False,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason for skipping it.")] = "",
-    token: Token = None,
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
+    store: StorePlace, given: AnswerInputs, name: Name = None, output_format: Format = OutputFormat.table
 ) -> None:
     """Answer which of two documents is better, or give both a number; or skip the question.
 
     Example: probeval campaign answer mine.db q01 d0007 d0012 left --assessor ann
     """
     with opened_campaign(store, name) as opened:
-        if skip:
-            row = event_row(opened.skip(assessor, query, left, right, reason=reason, token=token))
-        else:
-            given = None if numbers is None else _numbers(numbers.split(","))
-            about = (assessor, query, left, right, choice)
-            row = event_row(opened.answer(*about, relevant=relevant, numbers=given, comment=comment, token=token))
+        row = event_row(given.record(opened))
         write(pd.DataFrame([row]), row, output_format)
 
 
 def judge_here(
     store: StorePlace,
     assessor: AssessorName,
-    docs: Annotated[
-        Path | None, typer.Option("--docs", metavar="FILE", help="Document texts: a table of doc and text.")
-    ] = None,
+    docs: Annotated[Path | None, About("Document texts: a table of doc and text.", metavar="FILE")] = None,
     name: Name = None,
-    refresh: Annotated[
-        bool, typer.Option("--refresh/--no-refresh", help="Run the model first if there are new judgments.")
-    ] = True,
+    refresh: Refresh = True,
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,
 ) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import pandas as pd
-import typer
 
 from probeval.cli.campaign_documents import (
     GuidelineDocument,
@@ -23,6 +22,7 @@ from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.data import read_texts
 from probeval.data.files import read_bytes
 from probeval.errors import ProbevalError, did_you_mean
+from probeval.records import About
 
 if TYPE_CHECKING:
     from probeval.campaign import State
@@ -33,14 +33,10 @@ __all__ = ["grade_words_of", "guideline", "guideline_text", "no_texts", "queries
 def guideline(
     store: StorePlace,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="The new guideline; without it, show the current one.")
+        Path | None, About("The new guideline; without it, show the current one.", metavar="[FILE]", argument=True)
     ] = None,
-    query: Annotated[
-        str | None, typer.Option("--query", metavar="ID", help="The guideline is for this query alone.")
-    ] = None,
-    per_query: Annotated[
-        bool, typer.Option("--per-query", help="FILE is a table of query and text: a guideline for each query in it.")
-    ] = False,
+    query: Annotated[str | None, About("The guideline is for this query alone.", metavar="ID")] = None,
+    per_query: Annotated[bool, About("FILE is a table of query and text: a guideline for each query in it.")] = False,
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
@@ -97,7 +93,7 @@ def queries(
     store: StorePlace,
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="A table of query and text, or irds:ID; without it, show the texts."),
+        About("A table of query and text, or irds:ID; without it, show the texts.", metavar="[FILE]", argument=True),
     ] = None,
     by: By = "owner",
     name: Name = None,

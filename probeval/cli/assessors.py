@@ -14,6 +14,7 @@ from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, echo, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.errors import ProbevalError, did_you_mean
+from probeval.records import About
 
 __all__ = ["assessors"]
 
@@ -22,7 +23,7 @@ assessors = typer.Typer(help="Invite assessors by links, list them, and revoke i
 UNITS = {"h": 3600.0, "d": 24 * 3600.0, "w": 7 * 24 * 3600.0}
 ROLES = ("assessor", "adjudicator", "owner")
 
-PersonName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the assessor.")]
+PersonName = Annotated[str, About("The name of the assessor.", metavar="NAME", argument=True)]
 
 
 @assessors.command("add")
@@ -31,15 +32,11 @@ def add(
     assessor: PersonName,
     role: Annotated[
         str,
-        typer.Option(
-            "--role", metavar="ROLE", help="assessor; adjudicator: also settles disagreements; owner: may do all."
-        ),
+        About("assessor; adjudicator: also settles disagreements; owner: may do all.", metavar="ROLE"),
     ] = "assessor",
-    expires: Annotated[
-        str, typer.Option("--expires", metavar="TIME", help="How long the link works: 12h, 30d, 8w, or never.")
-    ] = "30d",
+    expires: Annotated[str, About("How long the link works: 12h, 30d, 8w, or never.", metavar="TIME")] = "30d",
     base_url: Annotated[
-        str, typer.Option("--base-url", metavar="URL", help="The address of the judging page for browsers.")
+        str, About("The address of the judging page for browsers.", metavar="URL")
     ] = "http://127.0.0.1:8517",
     by: By = "owner",
     name: Name = None,

@@ -14,6 +14,7 @@ from probeval.cli.campaign_documents import CampaignCheckDocument, StoreCheckDoc
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, echo, write
 from probeval.cli.stores import StorePlace
+from probeval.records import About
 from probeval.schema import records
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ __all__ = ["backup", "check", "restore"]
 
 def backup(
     store: StorePlace,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file; one that exists is refused.")],
+    file: Annotated[Path, About("The new file; one that exists is refused.", metavar="FILE", argument=True)],
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,
 ) -> None:
@@ -41,7 +42,8 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.", exists=True, dir_okay=False)],
     store: Annotated[
-        str, typer.Argument(metavar="STORE", help="A new SQLite file, or the URL of a PostgreSQL database without any.")
+        str,
+        About("A new SQLite file, or the URL of a PostgreSQL database without any.", metavar="STORE", argument=True),
     ],
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,
@@ -58,9 +60,7 @@ def restore(
 
 def check(
     store: StorePlace,
-    migrate: Annotated[
-        bool, typer.Option("--migrate", help="Migrate a store of an earlier version first; otherwise only read.")
-    ] = False,
+    migrate: Annotated[bool, About("Migrate a store of an earlier version first; otherwise only read.")] = False,
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,
 ) -> None:

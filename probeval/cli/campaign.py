@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 
 from probeval.api.evidence import Evidence, as_scale, note_texts, select_model
-from probeval.api.settings import Choosing, Depth, Mapping, Policy, Rope, Scoring, Sharing, Work
+from probeval.api.settings import Choosing, Depth, Mapping, Policy, QueryTexts, Rope, Scoring, Sharing, Work
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.cli.adjudicate import adjudicate
 from probeval.cli.answers import answer, judge_here
@@ -22,16 +22,26 @@ from probeval.cli.changes import change, close, pause, reopen, resume, show_log
 from probeval.cli.commands import Output
 from probeval.cli.exchange import export, import_file
 from probeval.cli.gold import gold
-from probeval.cli.options import Format, Metric, OutFolder, OutputFormat, QueriesFile, Quiet, ToolName
+from probeval.cli.options import Format, Metric, OutFolder, OutputFormat, Quiet, ToolName
 from probeval.cli.output import Talk, check_tool, echo, write, write_csv, write_json, write_table
 from probeval.cli.stores import (
-    AskName,
+    Ask,
     AssessorName,
     By,
     DocId,
+    FollowUp,
+    GoldShare,
     Grade,
+    GradeWords,
+    Lease,
     Name,
+    Opinions,
+    Overlap,
     QueryId,
+    Refresh,
+    RepeatShare,
+    Rule,
+    SkipReason,
     StorePlace,
     Token,
     event_row,
@@ -43,7 +53,7 @@ from probeval.errors import ProbevalError
 from probeval.records import About
 
 if TYPE_CHECKING:
-    from probeval.campaign import Status
+    from probeval.campaign import Campaign, Status
 
 __all__ = ["campaign"]
 
@@ -60,42 +70,21 @@ class CampaignInputs(Work, Sharing, Choosing, Scoring, Evidence):
 
     metric: Metric
     _: KW_ONLY
-    queries: QueriesFile = None
+    queries: QueryTexts = None
     guideline: Annotated[Path | None, About("Instructions for assessors: a text file.", metavar="FILE")] = None
-    grade_words: Annotated[
-        str | None,
-        About(
-            "What each grade means, lowest first, separated by commas; or a file, one line per grade.",
-            metavar="WORDS",
-        ),
-    ] = None
-    ask: Annotated[
-        str,
-        About(
-            "What assessors are asked: grades of documents, preferences between two, magnitudes of two, or mixed.",
-            choices=tuple(AskName),
-        ),
-    ] = "grades"
-    follow_up: Annotated[
-        bool,
-        About(
-            "Ask on the judging page, after a preference, which of the two documents are relevant.",
-            option="--follow-up/--no-follow-up",
-        ),
-    ] = False
+    grade_words: GradeWords = None
+    ask: Ask = "grades"
+    follow_up: FollowUp = False
     depth: Depth = None
     policy: Policy = "gain"
     rope: Rope = 0.0
     mapping: Mapping = None
-    overlap: Annotated[float, About("The share of pairs that several assessors judge.", least=0, most=1)] = 0.0
-    opinions: Annotated[int, About("The number of assessors for these pairs.", least=2)] = 2
-    gold_share: Annotated[float, About("The share of tasks with a known grade.", least=0, most=1)] = 0.0
-    repeat_share: Annotated[float, About("The share of tasks that come a second time.", least=0, most=1)] = 0.0
-    rule: Annotated[
-        str,
-        About("The grade of a pair that has several: unanimous, median, majority, min, max, latest.", metavar="RULE"),
-    ] = "unanimous"
-    lease: Annotated[float, About("Minutes that an assessor may hold a pair.", least=0.1)] = 15.0
+    overlap: Overlap = 0.0
+    opinions: Opinions = 2
+    gold_share: GoldShare = 0.0
+    repeat_share: RepeatShare = 0.0
+    rule: Rule = "unanimous"
+    lease: Lease = 15.0
     name: Annotated[str, About("The name of the campaign.", metavar="NAME")] = "campaign"
 
 
@@ -135,7 +124,7 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
     ) as made:
         _write_status(made.status(), output.output_format)
         texts = made.queries
-    if given.ask != AskName.grades and not isinstance(choice.model, Hierarchical):
+    if given.ask != "grades" and not isinstance(choice.model, Hierarchical):
         talk.say(f"The model {choice.name} does not use answers about two documents: they will change no score.")
     talk.say(texts_known(texts, store))
     place = shlex.quote(store)
@@ -148,7 +137,7 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
 def status(
     store: StorePlace,
     name: Name = None,
-    refresh: Annotated[bool, typer.Option("--refresh", help="Run the model first if there are new judgments.")] = False,
+    refresh: Refresh = False,
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,
 ) -> None:
@@ -167,16 +156,12 @@ def status(
 def next_tasks(
     store: StorePlace,
     assessor: AssessorName,
-    n: Annotated[int, typer.Option("-n", "--number", min=1, help="The number of pairs.")] = 1,
+    n: Annotated[int, About("The number of pairs.", option="-n, --number", least=1)] = 1,
     name: Name = None,
-    refresh: Annotated[
-        bool, typer.Option("--refresh/--no-refresh", help="Run the model first if there are new judgments.")
-    ] = True,
+    refresh: Refresh = True,
     tool: ToolName = None,
     out: OutFolder = None,
-    docs: Annotated[
-        Path | None, typer.Option("--docs", metavar="FILE", help="Document texts for --for: a table of doc and text.")
-    ] = None,
+    docs: Annotated[Path | None, About("Document texts for --for: a table of doc and text.", metavar="FILE")] = None,
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,
 ) -> None:
@@ -224,42 +209,51 @@ def next_tasks(
         write(frame if output_format is OutputFormat.csv else shown, document, output_format)
 
 
-@campaign.command()
-def record(
-    store: StorePlace,
-    assessor: AssessorName,
-    query: QueryId = None,
-    doc: DocId = None,
-    grade: Grade = None,
+@dataclass(frozen=True, kw_only=True)
+class JudgmentInputs:
+    """What an assessor does with a pair."""
+
+    assessor: AssessorName
+    query: QueryId = None
+    doc: DocId = None
+    grade: Grade = None
     withdraw: Annotated[
         int | None,
-        typer.Option("--withdraw", metavar="NUMBER", help="Withdraw this judgment or answer (0: the latest)."),
-    ] = None,
-    skip: Annotated[bool, typer.Option("--skip", help="Leave the pair to others.")] = False,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason for skipping it.")] = "",
-    flag: Annotated[str | None, typer.Option("--flag", metavar="TEXT", help="Report a problem with the pair.")] = None,
-    comment: Annotated[str | None, typer.Option("--comment", metavar="TEXT", help="Comment on the pair.")] = None,
-    token: Token = None,
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
+        About("Withdraw this judgment or answer (0: the latest).", metavar="NUMBER"),
+    ] = None
+    skip: Annotated[bool, About("Leave the pair to others.")] = False
+    reason: SkipReason = ""
+    flag: Annotated[str | None, About("Report a problem with the pair.", metavar="TEXT")] = None
+    comment: Annotated[str | None, About("Comment on the pair.", metavar="TEXT")] = None
+    token: Token = None
+
+    def record(self, opened: Campaign) -> list[Any]:
+        """Record it; the events."""
+        who, query, doc = self.assessor, self.query, self.doc
+        if self.withdraw is not None:
+            return [opened.withdraw(who, self.withdraw or None, token=self.token)]
+        acts = (self.grade is not None, self.skip, self.flag is not None, self.comment is not None)
+        if query is None or doc is None or not any(acts):
+            raise ProbevalError("Give QUERY, DOC and GRADE; or QUERY and DOC with --skip, --flag or --comment.")
+        done: list[Any] = [] if self.comment is None else [opened.comment(who, query, doc, self.comment)]
+        done += [] if self.flag is None else [opened.flag(who, query, doc, reason=self.flag)]
+        if self.grade is not None:
+            done.append(opened.record(who, query, doc, self.grade, token=self.token))
+        elif self.skip:
+            done.append(opened.skip(who, query, doc, reason=self.reason, token=self.token))
+        return done
+
+
+@campaign.command()
+def record(
+    store: StorePlace, given: JudgmentInputs, name: Name = None, output_format: Format = OutputFormat.table
 ) -> None:
     """Record a grade for a pair, or skip it, flag it, comment on it; or withdraw a judgment.
 
     Example: probeval campaign record mine.db q01 d0007 2 --assessor ann
     """
     with opened_campaign(store, name) as opened:
-        if withdraw is not None:
-            done: list[Any] = [opened.withdraw(assessor, withdraw or None, token=token)]
-        else:
-            if query is None or doc is None or (grade is None and not skip and flag is None and comment is None):
-                raise ProbevalError("Give QUERY, DOC and GRADE; or QUERY and DOC with --skip, --flag or --comment.")
-            done = [] if comment is None else [opened.comment(assessor, query, doc, comment)]
-            done += [] if flag is None else [opened.flag(assessor, query, doc, reason=flag)]
-            if grade is not None:
-                done.append(opened.record(assessor, query, doc, grade, token=token))
-            elif skip:
-                done.append(opened.skip(assessor, query, doc, reason=reason, token=token))
-        rows = [event_row(event) for event in done]
+        rows = [event_row(event) for event in given.record(opened)]
         write(pd.DataFrame(rows), rows[0] if len(rows) == 1 else rows, output_format)
 
 

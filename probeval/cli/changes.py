@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import pandas as pd
 import typer
 
 from probeval.api.evidence import Order, RunPaths, as_collection
+from probeval.api.settings import Depth, Explore, GoalName, Mapping, Policy, Rope, Stay, Stop, Topics
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.cli.assessor_texts import grade_words_of
 from probeval.cli.campaign_documents import (
@@ -19,117 +20,103 @@ from probeval.cli.campaign_documents import (
     RunsAddedDocument,
     SettingChange,
 )
-from probeval.cli.completion import complete_metric, complete_policy, complete_stop
-from probeval.cli.options import Format, OutputFormat, Quiet
+from probeval.cli.commands import Output
+from probeval.cli.options import Format, Metric, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
-from probeval.cli.stores import AskName, By, Name, StorePlace, opened_campaign
+from probeval.cli.stores import (
+    Ask,
+    By,
+    FollowUp,
+    GoldShare,
+    GradeWords,
+    Lease,
+    Name,
+    Opinions,
+    Overlap,
+    RepeatShare,
+    Rule,
+    StorePlace,
+    opened_campaign,
+)
 from probeval.errors import ProbevalError
 from probeval.records import About
+from probeval.reporting import Reporter
 from probeval.schema import records
-from probeval.selection.topics import TOPICS
+
+if TYPE_CHECKING:
+    from probeval.campaign import Setup
 
 __all__ = ["change", "close", "pause", "reopen", "resume", "runs", "show_log"]
 
 runs = typer.Typer(help="Add late runs to a campaign.")
 
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, which assessors see.")]
+Reason = Annotated[str, About("The reason, which assessors see.", metavar="TEXT")]
 
 
-def change(
-    store: StorePlace,
-    metric: Annotated[
-        str | None,
-        typer.Option("--metric", metavar="METRIC", help="Another measure.", autocompletion=complete_metric),
-    ] = None,
-    depth: Annotated[int | None, typer.Option("--depth", min=1, help="Another depth of the pool.")] = None,
-    ask: Annotated[
-        AskName | None, typer.Option("--ask", help="Ask for grades, preferences, magnitudes or mixed.")
-    ] = None,
-    follow_up: Annotated[
-        bool | None,
-        typer.Option("--follow-up/--no-follow-up", help="Ask, after a preference, which of the two are relevant."),
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option("--policy", metavar="NAME", help="Another policy.", autocompletion=complete_policy),
-    ] = None,
-    goal: Annotated[str | None, typer.Option("--goal", metavar="GOAL", help="Another goal of judging.")] = None,
-    stop: Annotated[
-        str | None,
-        typer.Option("--stop", metavar="RULES", help="Another target or budget.", autocompletion=complete_stop),
-    ] = None,
-    rope: Annotated[
-        str | None, typer.Option("--rope", metavar="D|users=SHARE", help="Differences up to this size count as ties.")
-    ] = None,
-    mapping: Annotated[
-        str | None, typer.Option("--mapping", metavar="NAME", help="A published mapping to user satisfaction.")
-    ] = None,
-    explore: Annotated[float | None, typer.Option("--explore", help="The share of random judgments.")] = None,
-    overlap: Annotated[
-        float | None, typer.Option("--overlap", min=0, max=1, help="The share of pairs that several assessors judge.")
-    ] = None,
-    opinions: Annotated[
-        int | None, typer.Option("--opinions", min=2, help="The number of assessors for these pairs.")
-    ] = None,
-    gold_share: Annotated[
-        float | None, typer.Option("--gold-share", min=0, max=1, help="The share of tasks with a known grade.")
-    ] = None,
-    repeat_share: Annotated[
-        float | None,
-        typer.Option("--repeat-share", min=0, max=1, help="The share of tasks that come a second time."),
-    ] = None,
-    rule: Annotated[
-        str | None, typer.Option("--rule", metavar="RULE", help="The grade of a pair that has several.")
-    ] = None,
-    lease: Annotated[
-        float | None, typer.Option("--lease", min=0.1, help="Minutes that an assessor may hold a pair.")
-    ] = None,
-    topics: Annotated[
-        str | None, About("How topics are given to assessors: free, in-turn or owned.", choices=TOPICS)
-    ] = None,
-    stay: Annotated[
-        float | None, typer.Option("--stay", min=0, help="The price of switching to another topic, in judgments.")
-    ] = None,
-    grade_words: Annotated[
-        str | None,
-        typer.Option("--grade-words", metavar="WORDS", help="What each grade means, lowest first: text or a file."),
-    ] = None,
-    by: By = "owner",
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class CampaignChanges:
+    """The settings of a campaign that may change under way; None leaves one as it is."""
+
+    metric: Metric | None = None
+    depth: Depth | None = None
+    ask: Ask | None = None
+    follow_up: FollowUp | None = None
+    policy: Policy | None = None
+    goal: GoalName | None = None
+    stop: Stop | None = None
+    rope: Rope | None = None
+    mapping: Mapping | None = None
+    explore: Explore | None = None
+    overlap: Overlap | None = None
+    opinions: Opinions | None = None
+    gold_share: GoldShare | None = None
+    repeat_share: RepeatShare | None = None
+    rule: Rule | None = None
+    lease: Lease | None = None
+    topics: Topics | None = None
+    stay: Stay | None = None
+    grade_words: GradeWords | None = None
+
+    def of(self, before: Setup, reporter: Reporter) -> dict[str, Any]:
+        """The changes of a setup, by the names of its settings."""
+        changed = {name: value for name, value in asdict(self).items() if value is not None}
+        mapping = changed.pop("mapping", None)
+        metric, goal = self.metric or before.metric, self.goal or before.goal
+        measure = as_goal_metric(metric, goal, mapping=mapping, rope=self.rope or 0.0)
+        if self.metric is not None or mapping is not None:
+            changed["metric"] = str(measure)
+        if self.stop is not None:
+            changed["stopping"] = changed.pop("stop")
+        if self.rope is not None:
+            changed["rope"] = as_rope(self.rope, measure, before.scale, mapping=mapping, reporter=reporter)
+        if self.lease is not None:
+            changed["lease"] = self.lease * 60
+        if self.grade_words is not None:
+            changed["grade_words"] = grade_words_of(self.grade_words)
+        return changed
+
+
+def change(store: StorePlace, given: CampaignChanges, output: Output, by: By = "owner", name: Name = None) -> None:
     """Change settings of a campaign from now on, also while its page is served; judgments stay.
+
+    Settings that are not given stay as they are.
 
     Example: probeval campaign change mine.db --stop confidence=.97
     """
-    talk = Talk(quiet=quiet)
     with opened_campaign(store, name) as opened:
         from probeval.campaign.history import changed_settings
 
         before = opened.setup
-        settings: dict[str, Any] = {
-            "ask": None if ask is None else ask.value, "follow_up": follow_up,
-            "depth": depth, "policy": policy, "goal": goal, "stopping": stop, "explore": explore, "overlap": overlap,
-            "opinions": opinions, "gold_share": gold_share, "repeat_share": repeat_share, "rule": rule,
-            "lease": None if lease is None else lease * 60, "topics": None if topics is None else topics,
-            "stay": stay, "grade_words": None if grade_words is None else grade_words_of(grade_words),
-        }  # fmt: skip
-        measure = as_goal_metric(metric or before.metric, goal or before.goal, mapping=mapping, rope=rope or "0")
-        if metric is not None or mapping is not None:
-            settings["metric"] = str(measure)
-        if rope is not None:
-            settings["rope"] = as_rope(rope, measure, before.scale, mapping=mapping, reporter=talk)
-        given = {setting: value for setting, value in settings.items() if value is not None}
-        if not given:
+        settings = given.of(before, output.talk)
+        if not settings:
             raise ProbevalError("Give at least one setting to change, such as --stop confidence=.97.")
-        event = opened.change(by, **given)
+        event = opened.change(by, **settings)
         changed = changed_settings(before, event.setup)
     rows: list[SettingChange] = [
         {"setting": setting, "before": str(old), "after": str(new)} for setting, (old, new) in changed.items()
     ]
     document: ChangeDocument = {"number": event.number, "by": event.by, "changes": rows}
-    write(pd.DataFrame(rows), document, output_format)
+    write(pd.DataFrame(rows), document, output.output_format)
 
 
 def pause(
@@ -213,7 +200,7 @@ def _change_phase(
 def show_log(
     store: StorePlace,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also leases, judgments, comments and the other steps of assessors.")
+        bool, About("Also leases, judgments, comments and the other steps of assessors.", option="--all")
     ] = False,
     name: Name = None,
     output_format: Format = OutputFormat.table,

@@ -17,7 +17,7 @@ from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk
 from probeval.records import SAME, About, Input, inputs
 
-__all__ = ["Output", "command"]
+__all__ = ["Output", "command", "spelled"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ def _input(name: str, kind: Any, parameter: inspect.Parameter) -> Input | inspec
     return parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)
 
 
-def _spelled(one: Input) -> list[str]:
+def spelled(one: Input) -> list[str]:
     """The spellings of an option."""
     return (one.about.option or f"--{one.name.replace('_', '-')}").split(", ")
 
@@ -95,6 +95,8 @@ def _parameter(one: Input | inspect.Parameter) -> inspect.Parameter:
         return one
     about = one.about
     default = one.default if about.default is SAME else about.default
+    if about.parse is not None and isinstance(default, (int, float, tuple)):
+        default = _text(default)
     kind = _named(one.name, about.choices) if about.choices else about.kind or _plain(one.type)
     if about.many:
         kind, default = list[kind], default if default is MISSING else None  # type: ignore[valid-type]
@@ -111,7 +113,7 @@ def _parameter(one: Input | inspect.Parameter) -> inspect.Parameter:
         info = typer.Argument(metavar=about.metavar, help=text)
     else:
         info = typer.Option(
-            *_spelled(one), metavar=about.metavar, help=text, min=about.least, max=about.most,
+            *spelled(one), metavar=about.metavar, help=text, min=about.least, max=about.most,
             autocompletion=COMPLETIONS.get(one.name),
         )  # fmt: skip
     return inspect.Parameter(
@@ -120,6 +122,12 @@ def _parameter(one: Input | inspect.Parameter) -> inspect.Parameter:
         default=inspect.Parameter.empty if default is MISSING else default,
         annotation=Annotated[kind, info],
     )
+
+
+def _text(default: float | tuple[float, ...]) -> str:
+    """The default of an option that is read from text: ``.05``, or ``0,.01,.1``."""
+    numbers = default if isinstance(default, tuple) else (default,)
+    return ",".join(f"{number:g}".removeprefix("0") or "0" for number in numbers)
 
 
 def _named(name: str, choices: tuple[str, ...]) -> Any:
@@ -139,10 +147,11 @@ def _value(one: Input, given: Any) -> Any:
     if isinstance(given, Enum) and one.about.choices:
         return given.value
     if one.about.many:
-        several = [value.value if one.about.choices else value for value in given or ()]
+        single = replace(one, about=replace(one.about, many=False))
+        several = [_value(single, value) for value in given or ()]
         return several or (None if one.default is MISSING else one.default)
     if isinstance(given, list):  # an option of the verb in place of the field
         return given[0] if given else None
     if one.about.parse is not None and isinstance(given, str):
-        return one.about.parse(max(_spelled(one), key=len), given)
+        return one.about.parse(max(spelled(one), key=len), given)
     return given

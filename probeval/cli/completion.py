@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "COMPLETIONS",
-    "complete_convert",
-    "complete_export",
-    "complete_import",
-    "complete_judgments",
-    "complete_metric",
-    "complete_model",
-    "complete_policy",
-    "complete_scale",
-    "complete_stop",
-    "complete_tool",
-]
+__all__ = ["COMPLETIONS", "complete_convert"]
 
 
 def complete_convert() -> list[str]:
     """Every format in which judgments are written, and that of campaigns in partitions."""
-    from probeval.data import Judgments
-    from probeval.data.formats import formats_of
+    from probeval.api.convert import writers
 
-    return [*(name for name, known in formats_of(Judgments).items() if known.write is not None), "partitions"]
+    return [*writers(), "partitions"]
 
 
 def complete_export() -> list[str]:
@@ -89,12 +76,17 @@ def complete_tool() -> list[str]:
 
 # By the name of the field or parameter.
 COMPLETIONS = {
+    "export_format": complete_export,
+    "file_format": complete_judgments,
+    "import_format": complete_import,
     "metric": complete_metric,
     "metrics": complete_metric,
     "model": complete_model,
     "policy": complete_policy,
     "policies": complete_policy,
     "scale": complete_scale,
+    "scales": complete_scale,
     "stop": complete_stop,
+    "to": complete_convert,
     "tool": complete_tool,
 }

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pandas as pd
-import typer
 
-from probeval import api
-from probeval.api.evidence import Labels, Observers, Order, Qrels, Teams, as_scale
-from probeval.api.settings import GradeScale
-from probeval.cli.completion import complete_convert, complete_judgments, complete_metric
+from probeval.api.convert import Conversion, check_written
+from probeval.api.partition import NumberOfPartitions, Partitioning
+from probeval.cli.commands import Output, spelled
+from probeval.cli.completion import complete_convert
 from probeval.cli.documents import ConvertDocument
-from probeval.cli.options import Format, OutputFormat, QueriesFile, Quiet
-from probeval.cli.output import Talk, write
-from probeval.data import read_judgments, read_texts
+from probeval.cli.output import write
 from probeval.data.files import write_bytes
-from probeval.data.judgments import RULES
-from probeval.errors import DataError, did_you_mean
+from probeval.errors import DataError
+from probeval.records import About, inputs, is_given
 
 __all__ = ["convert"]
 
@@ -29,81 +25,27 @@ PARTITIONS = "partitions"  # a folder, where the other formats are the text of a
 def convert(
     files: Annotated[
         list[str],
-        typer.Argument(
+        About(
+            "Judgments, in any format that --qrels reads; partitions: TREC run files, globs, or a directory.",
             metavar="FILES...",
-            help="Judgments, in any format that --qrels reads; partitions: TREC run files, globs, or a directory.",
+            argument=True,
+            kind=str,
+            many=True,
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("-o", "--out", metavar="FILE", help="The output file; partitions: the output folder.")
-    ],
+    out: Annotated[Path, About("The output file; partitions: the output folder.", metavar="FILE", option="-o, --out")],
     to: Annotated[
         str,
-        typer.Option(
-            "--to",
+        About(
+            "The format to write: qrels, quepid (a book), rank-eval (a request) or partitions (parquet).",
             metavar="FORMAT",
-            help="The format to write: qrels, quepid (a book), rank-eval (a request) or partitions (parquet).",
-            autocompletion=complete_convert,
         ),
     ] = "qrels",
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            "--as",
-            metavar="FORMAT",
-            help="The format of the file: qrels, table, quepid, label-studio or rank-eval; by default detected.",
-            autocompletion=complete_judgments,
-        ),
-    ] = None,
-    rule: Annotated[
-        str | None,
-        typer.Option("--rule", metavar="RULE", help=f"One grade per pair, as trec_eval needs it: {', '.join(RULES)}."),
-    ] = None,
-    queries: QueriesFile = None,
-    docs: Annotated[
-        Path | None, typer.Option("--docs", metavar="FILE", help="Document texts, for a book: a table of doc and text.")
-    ] = None,
-    scale: GradeScale = None,
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The name of the book.")] = "probeval",
-    index: Annotated[
-        str | None, typer.Option("--index", metavar="NAME", help="rank-eval: the index of the documents.")
-    ] = None,
-    search: Annotated[
-        Path | None,
-        typer.Option(
-            "--search",
-            metavar="FILE",
-            help="rank-eval: a search as JSON with {{query_string}}, or a request whose ratings are replaced.",
-        ),
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            "--metric",
-            metavar="METRIC",
-            help="rank-eval: the measure; default: that of --search, or nDCG@10.",
-            autocompletion=complete_metric,
-        ),
-    ] = None,
-    n_partitions: Annotated[
-        int | None,
-        typer.Option(
-            "--partitions",
-            min=1,
-            metavar="N",
-            help="partitions: how many; default: one per 500,000 retrieved documents.",
-        ),
-    ] = None,
-    qrels: Qrels = None,
-    labels: Labels = None,
-    observers: Observers = None,
-    teams: Teams = None,
-    order: Order = "trec_eval",
-    depth: Annotated[
-        int | None, typer.Option("--depth", min=1, help="partitions: the number of ranks; default: the whole run.")
-    ] = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
+    n: NumberOfPartitions = None,
+    *,
+    of_judgments: Conversion,
+    of_partitions: Partitioning,
+    output: Output,
 ) -> None:
     """Convert judgments from one tool to another: TREC, Quepid, Label Studio, rank_eval.
 
@@ -111,67 +53,29 @@ def convert(
 
     Example: probeval convert annotations.json -o qrels.txt
     """
-    talk = Talk(quiet=quiet)
-    of_judgments = {
-        "--as": kind, "--rule": rule, "--queries": queries, "--docs": docs, "--scale": scale, "--index": index,
-        "--search": search, "--metric": metric,
-    }  # fmt: skip
-    of_partitions = {
-        "--partitions": n_partitions, "--qrels": qrels, "--labels": labels, "--observers": observers, "--teams": teams,
-        "--depth": depth,
-    }  # fmt: skip
-    _check(to, of_judgments if to == PARTITIONS else of_partitions)
+    talk = output.talk
+    check_written(to, complete_convert())
+    _refuse(of_judgments if to == PARTITIONS else of_partitions, to)
+    row: ConvertDocument
     if to == PARTITIONS:
-        written = talk.warned(
-            lambda: api.partition(
-                files,
-                out,
-                n_partitions,
-                qrels=qrels,
-                labels=labels,
-                observers=observers,
-                teams=teams,
-                order=order,
-                depth=depth,
-                reporter=talk,
-            )
-        )
-        talk.say(f"{len(written)} partitions, {written.n_queries:,} queries, {written.n_pairs:,} pairs.")
-        _show(out, to, sum(part.judgments for part in written.parts), len(written.assessors or ()), output_format)
-        return
-    if len(files) > 1:
-        raise DataError(f"expected one file of judgments, got {len(files)}. Convert one at a time.")
-    file = Path(files[0])
-    texts = None if queries is None else read_texts(queries, "query")
-    judgments = talk.warned(
-        lambda: read_judgments(file, scale=as_scale(scale), file_format=kind, queries=texts),
-    )
-    text = api.convert(
-        judgments,
-        to,
-        rule=rule,
-        scale=scale,
-        queries=texts,
-        docs=docs,
-        name=name,
-        index=index,
-        search=search,
-        metric=metric,
-    )
-    write_bytes(out, text.encode())
-    _show(out, to, len(judgments), len(judgments.assessors), output_format)
+        made = talk.warned(lambda: of_partitions.write(files, out, n))
+        talk.say(f"{len(made)} partitions, {made.n_queries:,} queries, {made.n_pairs:,} pairs.")
+        judged, assessors = sum(part.judgments for part in made.parts), len(made.assessors or ())
+    else:
+        if n is not None:
+            raise DataError(f"--partitions does not go with --to {to}. Leave it out.")
+        if len(files) > 1:
+            raise DataError(f"expected one file of judgments, got {len(files)}. Convert one at a time.")
+        judgments = talk.warned(lambda: of_judgments.read(files[0]))
+        write_bytes(out, of_judgments.text(judgments, to).encode())
+        judged, assessors = len(judgments), len(judgments.assessors)
+    row = {"file": str(out), "format": to, "judgments": judged, "assessors": assessors}
+    write(pd.DataFrame([row]), row, output.output_format)
 
 
-def _check(to: str, others: Mapping[str, Any]) -> None:
-    """Raise an error for an unknown format, and for an option that is of other formats alone."""
-    known = complete_convert()
-    if to not in known:
-        raise DataError(f"No format {to!r} to write: {', '.join(known)}.{did_you_mean(to, known)}")
-    given = next((option for option, value in others.items() if value is not None), None)
-    if given is not None:
-        raise DataError(f"{given} does not go with --to {to}. Leave it out.")
-
-
-def _show(out: Path, to: str, judgments: int, assessors: int, output_format: OutputFormat) -> None:
-    row: ConvertDocument = {"file": str(out), "format": to, "judgments": judgments, "assessors": assessors}
-    write(pd.DataFrame([row]), row, output_format)
+def _refuse(other: Conversion | Partitioning, to: str) -> None:
+    """Raise an error if an option is given that is of other formats alone."""
+    kind: type = type(other)
+    for one in inputs(kind):
+        if one.name != "reporter" and is_given(other, one.name):
+            raise DataError(f"{spelled(one)[-1]} does not go with --to {to}. Leave it out.")

@@ -6,14 +6,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from probeval.api.evidence import Order, Qrels, RunPaths, as_collection, as_scale
 from probeval.api.settings import Depth, GradeScale
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, check_picture, write, write_pictures
 from probeval.errors import ProbevalError
 from probeval.metrics import measure_curves
+from probeval.records import About
 
 __all__ = ["curves"]
 
@@ -31,17 +30,15 @@ def curves(
     qrels: Qrels = None,
     show: Annotated[
         CurveName,
-        typer.Option("--show", help="The table: precision at eleven levels of recall, the points of ROC, or counts."),
+        About("The table: precision at eleven levels of recall, the points of ROC, or counts."),
     ] = CurveName.precision_recall,
-    rel: Annotated[
-        float, typer.Option("--rel", metavar="GRADE", help="The lowest grade that counts as relevant.")
-    ] = 1.0,
+    rel: Annotated[float, About("The lowest grade that counts as relevant.", metavar="GRADE")] = 1.0,
     scale: GradeScale = None,
     depth: Depth = None,
     order: Order = "trec_eval",
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Plot the curve to a file: .png, .svg or .pdf. Not for counts."),
+        About("Plot the curve to a file: .png, .svg or .pdf. Not for counts.", metavar="FILE"),
     ] = None,
     output_format: Format = OutputFormat.table,
     quiet: Quiet = False,

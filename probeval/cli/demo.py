@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
 import pandas as pd
-import typer
 
 from probeval.api.settings import Seed
 from probeval.arrays import Floats
@@ -22,7 +21,8 @@ from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, echo, write, write_table
 from probeval.data import Collection, Judgments, write_campaign, write_qrels
 from probeval.metrics import Measured, measure
-from probeval.relevance import Hierarchical, SyntheticObserver, load_card, synthetic_campaign
+from probeval.records import About
+from probeval.relevance import Hierarchical, SyntheticCampaign, SyntheticObserver, load_card
 from probeval.streams import stream
 
 if TYPE_CHECKING:
@@ -66,16 +66,14 @@ def draw_campaign(rng: np.random.Generator) -> Collection:
     model = load_card(CARD).model
     assert isinstance(model, Hierarchical)
     labeller = SyntheticObserver.drawn(rng, model.prior, name=LABELLER, grades=2)
-    return synthetic_campaign(rng, queries=QUERIES, docs=DOCS, prior=model.prior, observers={LABELLER: labeller})
+    return SyntheticCampaign(queries=QUERIES, docs=DOCS, prior=model.prior, observers={LABELLER: labeller}).draw(rng)
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--folder", help="The output folder.")] = Path("probeval-demo"),
+    folder: Annotated[Path, About("The output folder.")] = Path("probeval-demo"),
     judgments: Annotated[
         int,
-        typer.Option(
-            "--judgments", min=0, help="The number of pairs to judge automatically; 0 only writes the campaign."
-        ),
+        About("The number of pairs to judge automatically; 0 only writes the campaign.", least=0),
     ] = 60,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,

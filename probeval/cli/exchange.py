@@ -6,33 +6,29 @@ from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
-import typer
 
 from probeval.cli.campaign_documents import ImportDocument
-from probeval.cli.completion import complete_export, complete_import
-from probeval.cli.options import Format, OutputFormat, Quiet
+from probeval.cli.options import Format, OutFile, OutputFormat, Quiet
 from probeval.cli.output import Talk, write, write_data
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.data import read_texts
 from probeval.data.files import write_bytes
+from probeval.records import About
 
 __all__ = ["export", "import_file"]
 
 
 def export(
     store: StorePlace,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The output file; stdout by default.")
-    ] = None,
+    out: OutFile = None,
     name: Name = None,
     export_format: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="qrels: one grade per pair; csv, jsonl: one row per judgment; answers, answers-jsonl: one row per "
+        About(
+            "qrels: one grade per pair; csv, jsonl: one row per judgment; answers, answers-jsonl: one row per "
             "answer about two documents; log: every event; quepid: a book.",
-            autocompletion=complete_export,
+            metavar="FORMAT",
+            option="--format",
         ),
     ] = "qrels",
     quiet: Quiet = False,
@@ -53,29 +49,24 @@ def export(
 
 def import_file(
     store: StorePlace,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Judgments, labels, answers, or irds:ID.")],
-    kind: Annotated[
+    file: Annotated[Path, About("Judgments, labels, answers, or irds:ID.", metavar="FILE", argument=True)],
+    import_format: Annotated[
         str | None,
-        typer.Option(
-            "--as",
-            metavar="FORMAT",
-            help="The format: qrels, table, quepid, label-studio, rank-eval, umbrela, ragelo, opensearch, labels, "
+        About(
+            "The format: qrels, table, quepid, label-studio, rank-eval, umbrela, ragelo, opensearch, labels, "
             "answers or irds; by default detected.",
-            autocompletion=complete_import,
+            metavar="FORMAT",
+            option="--as",
         ),
     ] = None,
-    assessor: Annotated[
-        str | None, typer.Option("--assessor", metavar="NAME", help="The assessor, if the file names none.")
-    ] = None,
+    assessor: Annotated[str | None, About("The assessor, if the file names none.", metavar="NAME")] = None,
     machine: Annotated[
         list[str] | None,
-        typer.Option(
-            "--machine", metavar="NAME", help="An assessor that is a machine: its grades are labels; may be repeated."
-        ),
+        About("An assessor that is a machine: its grades are labels.", metavar="NAME", kind=str, many=True),
     ] = None,
     docs: Annotated[
         Path | None,
-        typer.Option("--docs", metavar="FILE", help="Document texts, for UMBRELA output without ids."),
+        About("Document texts, for UMBRELA output without ids.", metavar="FILE"),
     ] = None,
     by: By = "owner",
     name: Name = None,
@@ -94,7 +85,7 @@ def import_file(
             lambda: opened.import_file(
                 by,
                 file,
-                file_format=kind,
+                file_format=import_format,
                 assessor=assessor,
                 machines=machine or [],
                 docs=None if docs is None else read_texts(docs, "doc"),

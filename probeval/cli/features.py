@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from probeval.api import as_collection
 from probeval.api.evidence import Groups, Labels, Observers, Qrels, RunPaths
-from probeval.api.settings import Depth
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
 from probeval.data import Scale
 from probeval.errors import FeatureError
 from probeval.features import DEFINITIONS, compute_features, multiplicity
+from probeval.records import About
 
 __all__ = ["features"]
 
@@ -23,17 +21,17 @@ DEPTH = 10
 def features(
     runs: RunPaths,
     names: Annotated[
-        list[str] | None, typer.Option("--feature", metavar="NAME", help="A feature such as fSYS; may be repeated.")
+        list[str] | None, About("A feature such as fSYS.", metavar="NAME", option="--feature", kind=str, many=True)
     ] = None,
     by_multiplicity: Annotated[
         bool,
-        typer.Option("--multiplicity", help="The share of relevant documents by the number of systems that have them."),
+        About("The share of relevant documents by the number of systems that have them.", option="--multiplicity"),
     ] = False,
     qrels: Qrels = None,
     metadata: Groups = None,
     labels: Labels = None,
     observers: Observers = None,
-    depth: Depth = None,
+    depth: Annotated[int, About("The number of ranks.", least=1)] = DEPTH,
     output_format: Format = OutputFormat.csv,
     quiet: Quiet = False,
 ) -> None:
@@ -49,14 +47,14 @@ def features(
         lambda: as_collection(runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, reporter=talk)
     )
     if by_multiplicity:
-        found = multiplicity(collection, depth=depth or DEPTH)
+        found = multiplicity(collection, depth=depth)
         for sentence in found.sentences():
             talk.say(sentence)
         write(found.to_frame(), found.to_dict(), output_format)
         return
     # Features of outputs have no grades: any scale does.
     scale = None if collection.judgments is not None and len(collection.judgments) else Scale.binary()
-    problem = collection.problem(depth=depth or DEPTH, scale=scale)
+    problem = collection.problem(depth=depth, scale=scale)
     table = talk.warned(lambda: compute_features(problem, names or _possible(collection.has)))
     write(table.to_frame(), table.to_dict(), output_format)
 

@@ -2,111 +2,41 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 import pandas as pd
-import typer
 
-from probeval import api
-from probeval.api.evidence import Observers
-from probeval.api.fit import DEPTH
-from probeval.api.settings import Depth, LabelsFrom
-from probeval.cli.options import CampaignFolders, Format, OutputFormat, Quiet
-from probeval.cli.output import Talk, write, write_table
-from probeval.data import read_campaign
-from probeval.errors import DataError, ModelError, did_you_mean
+from probeval.api.fit import CardFolder, FitInputs
+from probeval.cli.commands import Output
+from probeval.cli.options import OutputFormat
+from probeval.cli.output import write, write_table
+from probeval.errors import DataError, did_you_mean
+from probeval.records import About
 from probeval.relevance import Hierarchical
 
 __all__ = ["fit"]
 
 
-class Kind(StrEnum):
-    """The kind of model."""
-
-    hierarchical = "hierarchical"
-    ordinal = "ordinal"
-
-
 def fit(
-    campaigns: CampaignFolders,
-    out: Annotated[
-        Path, typer.Option("-o", "--out", metavar="DIR", help="The output folder of the card, such as models/NAME.")
-    ],
-    without: Annotated[
-        list[str] | None, typer.Option("--without", metavar="NAME", help="Leave this campaign out; may be repeated.")
-    ] = None,
-    kind: Annotated[
-        Kind | None,
-        typer.Option(
-            "--kind",
-            help="The kind of model; default: ordinal with --terms, --select or --assessors, otherwise hierarchical.",
-        ),
-    ] = None,
-    labels_from: LabelsFrom = None,
-    observers: Observers = None,
-    terms: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--terms",
-            metavar="T,T,..",
-            help="Terms of an ordinal model, comma-separated; repeat for fallbacks, the most informative first.",
-        ),
-    ] = None,
-    select: Annotated[
-        float | None,
-        typer.Option(
-            "--select",
-            metavar="ALPHA",
-            help="Drop terms of ordinal models, one after another, until all are significant at this level (.0001).",
-        ),
-    ] = None,
-    assessors: Annotated[
-        Path | None,
-        typer.Option(
-            "--assessors",
-            metavar="FILE",
-            help="Judgments by several assessors, whose disagreement is the yardstick of an ordinal model's error.",
-        ),
-    ] = None,
-    depth: Depth = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
+    given: FitInputs,
+    output: Output,
+    out: CardFolder,
+    without: Annotated[list[str] | None, About("Leave this campaign out.", metavar="NAME", kind=str, many=True)] = None,
 ) -> None:
     """Fit a relevance model on past campaigns and write it as a card: hierarchical, or ordinal with fallbacks.
 
     Example: probeval fit campaigns/* --without trec8-adhoc -o models/mine
     """
-    talk = Talk(quiet=quiet)
-    names = [path.resolve().name for path in campaigns]
+    talk, output_format, folders = output.talk, output.output_format, cast("list[Path]", given.campaigns)
+    names = [path.resolve().name for path in folders]
     for name in without or []:
         if name not in names:
             raise DataError(f"no campaign {name!r} to leave out.{did_you_mean(name, names)}")
-    kept = [path for path, name in zip(campaigns, names, strict=True) if name not in (without or [])]
-    if not kept:
-        raise DataError("no campaign is left to fit on.")
-    kind = kind or (Kind.ordinal if terms or select is not None or assessors else Kind.hierarchical)
-    if kind is Kind.hierarchical and terms:
-        raise ModelError("--terms are for --kind ordinal; the hierarchical model has its own effects.")
-    if kind is Kind.ordinal and labels_from:
-        raise ModelError("--labels-from is for --kind hierarchical; an ordinal model takes label[column] in --terms.")
-    card = talk.warned(
-        lambda: api.fit(
-            [read_campaign(path, reporter=talk) for path in talk.track(kept, "Reading campaigns")],
-            kind=kind.value,
-            terms=[text.split(",") for text in terms] if terms else None,
-            depth=depth or DEPTH,
-            labels_from=labels_from,
-            observers=observers,
-            select=select,
-            assessors=assessors,
-            out=out,
-            made="`probeval fit`",
-            reporter=talk,
-        )
-    )
+    kept = [path for path, name in zip(folders, names, strict=True) if name not in (without or [])]
+    card = talk.warned(replace(given, campaigns=kept, made="`probeval fit`").run)
     for finding in card.model.check():
         talk.say(str(finding))
     talk.say(f"Written to {out}/card.json; use it with --model {out}.")
@@ -125,7 +55,7 @@ def fit(
         for campaign, figures in campaigns_.items()
     ]
     for model, parts in card.evaluation.items():
-        if select is not None and output_format not in (OutputFormat.csv, OutputFormat.json):
+        if given.select is not None and output_format not in (OutputFormat.csv, OutputFormat.json):
             table = pd.DataFrame(parts["elimination"]["terms"])
             write_table(table, output_format, title=f"Terms, down to {model}", decimals={"chi2": 1, "dropped": 0})
             talk.say("")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write, write_table
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.records import About
 
 __all__ = ["gold"]
 
@@ -18,9 +17,10 @@ def gold(
     store: StorePlace,
     file: Annotated[
         Path | None,
-        typer.Argument(
+        About(
+            "Known grades (qrels, or query, doc and grade), or a table of query, better and worse.",
             metavar="[FILE]",
-            help="Known grades (qrels, or query, doc and grade), or a table of query, better and worse.",
+            argument=True,
         ),
     ] = None,
     by: By = "owner",

@@ -10,6 +10,7 @@ import typer
 from probeval.cli.documents import ModelDocument
 from probeval.cli.options import Format, OutputFormat
 from probeval.cli.output import echo, write, write_json
+from probeval.records import About
 from probeval.relevance import card_names, load_card
 
 __all__ = ["models"]
@@ -41,7 +42,7 @@ def list_models(context: typer.Context, output_format: Format = OutputFormat.tab
 
 @models.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="A built-in model, or the path of a card.")],
+    name: Annotated[str, About("A built-in model, or the path of a card.", argument=True)],
     output_format: Format = OutputFormat.table,
 ) -> None:
     """Show a model: its features, parameters, training campaigns, performance and limits.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from probeval.api.evaluate import NextInputs
+from probeval.api.settings import QueryTexts
 from probeval.cli.commands import Output
-from probeval.cli.options import OutFolder, QueriesFile, ToolName
+from probeval.cli.options import OutFolder, ToolName
 from probeval.cli.output import check_tool, write
 from probeval.data import read_texts
 from probeval.records import About
@@ -23,7 +24,7 @@ def next_pairs(
     ] = False,
     tool: ToolName = None,
     out: OutFolder = None,
-    queries: QueriesFile = None,
+    queries: QueryTexts = None,
 ) -> None:
     """Choose the pairs of query and document to judge next, given the judgments so far; show whether to stop.
 

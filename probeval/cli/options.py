@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
+from probeval.api.settings import MEASURE
 from probeval.records import About
 
 __all__ = [
-    "CampaignFolders",
-    "Checkpoints",
     "Format",
     "Metric",
     "Metrics",
+    "OutFile",
     "OutFolder",
     "OutputFormat",
     "PerQuery",
-    "QueriesFile",
     "Quiet",
     "ReportFile",
     "ToolName",
@@ -36,22 +36,15 @@ class OutputFormat(StrEnum):
 
 Format = Annotated[OutputFormat, About("The output format; latex needs the package booktabs.", option="--format")]
 Quiet = Annotated[bool, About("Print only errors on stderr.", option="-q, --quiet")]
-CampaignFolders = Annotated[
-    list[Path],
-    About("Folders with runs/ and qrels.txt.", metavar="CAMPAIGN...", argument=True, kind=Path, many=True),
-]
-Metric = Annotated[str, About("A measure such as nDCG@10.", metavar="METRIC")]
-Metrics = Annotated[list[str], About("A measure such as nDCG@10.", metavar="METRIC", kind=str, many=True)]
-Checkpoints = Annotated[Any, About("Shares of the pool to judge, in ascending order.", metavar="F,F,..", kind=str)]
-QueriesFile = Annotated[
-    Path | None, About("Query texts: a table of query and text, or irds:ID.", option="--queries", metavar="FILE")
-]
+Metric = Annotated[str, MEASURE]
+Metrics = Annotated[list[str], replace(MEASURE, many=True)]
 ToolName = Annotated[
     str | None,
     About(
         "Write the pairs for a judging tool too: label-studio or quepid. Needs --out.", option="--for", metavar="TOOL"
     ),
 ]
+OutFile = Annotated[Path | None, About("The output file; stdout by default.", metavar="FILE", option="-o, --out")]
 OutFolder = Annotated[Path | None, About("Where --for writes the files of the tool.", option="--out", metavar="FOLDER")]
 ReportFile = Annotated[Path | None, About("Write a report as one HTML file, too.", option="--report", metavar="FILE")]
 PerQuery = Annotated[bool, About("Add the score of every system on every query.")]

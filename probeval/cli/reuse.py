@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from probeval.api.reuse import ReuseInputs, ReuseStudyInputs
+from probeval.api.reuse import ReuseInputs, ReuseStudyInputs, Together
 from probeval.cli.commands import Output
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import Talk, write_csv, write_json, write_table
@@ -26,7 +26,7 @@ def reuse(
         Any,
         About("Runs of later systems: a file, a glob or a directory.", metavar="RUNS", kind=str, many=True),
     ] = None,
-    together: Annotated[bool, About("The later systems arrived as a group: all join the campaign at once.")] = False,
+    together: Together = False,
     pairs: Annotated[
         Path | None, About("Write the pairs that each later system needs, as CSV.", metavar="FILE")
     ] = None,

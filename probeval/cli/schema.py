@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import pandas as pd
-import typer
 
 from probeval.api.documents import (
     EvaluationDocument,
@@ -17,6 +16,7 @@ from probeval.api.documents import (
 from probeval.cli.options import Format, OutputFormat
 from probeval.cli.output import write, write_json
 from probeval.errors import ProbevalError, did_you_mean
+from probeval.records import About
 
 __all__ = ["documents", "schema", "schema_of"]
 
@@ -24,7 +24,13 @@ __all__ = ["documents", "schema", "schema_of"]
 def schema(
     verb: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[VERB]", help="A verb such as evaluate or campaign status; without it, list all."),
+        About(
+            "A verb such as evaluate or campaign status; without it, list all.",
+            metavar="[VERB]",
+            argument=True,
+            kind=str,
+            many=True,
+        ),
     ] = None,
     output_format: Format = OutputFormat.table,
 ) -> None:

@@ -1,27 +1,35 @@
-"""Options and arguments for stores of campaigns."""
+"""Options and arguments of campaigns and their stores."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from probeval.cli.campaign_documents import EventDocument
 from probeval.errors import StoreError
+from probeval.records import About
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign
 
 __all__ = [
-    "AskName",
+    "Ask",
     "AssessorName",
     "By",
     "DocId",
+    "FollowUp",
+    "GoldShare",
     "Grade",
+    "GradeWords",
+    "Lease",
     "Name",
+    "Opinions",
+    "Overlap",
     "QueryId",
+    "Refresh",
+    "RepeatShare",
+    "Rule",
+    "SkipReason",
     "StorePlace",
     "Token",
     "event_row",
@@ -29,27 +37,48 @@ __all__ = [
 ]
 
 
-class AskName(StrEnum):
-    """What assessors are asked."""
-
-    grades = "grades"
-    preferences = "preferences"
-    magnitudes = "magnitudes"
-    mixed = "mixed"
-
+ASKED = ("grades", "preferences", "magnitudes", "mixed")
 
 StorePlace = Annotated[
-    str, typer.Argument(metavar="STORE", help="An SQLite file, or a PostgreSQL URL (postgresql://user@host/base).")
+    str, About("An SQLite file, or a PostgreSQL URL (postgresql://user@host/base).", metavar="STORE", argument=True)
 ]
-Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The campaign, if the store has several.")]
-AssessorName = Annotated[str, typer.Option("--assessor", metavar="NAME", help="The name of the assessor.")]
-By = Annotated[str, typer.Option("--by", metavar="NAME", help="Your name, for the log.")]
-QueryId = Annotated[str | None, typer.Argument(metavar="[QUERY]", help="The id of the query.")]
-DocId = Annotated[str | None, typer.Argument(metavar="[DOC]", help="The id of the document.")]
-Grade = Annotated[float | None, typer.Argument(metavar="[GRADE]", help="A grade of the campaign's scale.")]
-Token = Annotated[
-    str | None, typer.Option("--token", metavar="TEXT", help="A name for this request: sent twice, it counts once.")
+Name = Annotated[str | None, About("The campaign, if the store has several.", metavar="NAME")]
+AssessorName = Annotated[str, About("The name of the assessor.", metavar="NAME")]
+By = Annotated[str, About("Your name, for the log.", metavar="NAME")]
+QueryId = Annotated[str | None, About("The id of the query.", metavar="[QUERY]", argument=True)]
+DocId = Annotated[str | None, About("The id of the document.", metavar="[DOC]", argument=True)]
+Grade = Annotated[float | None, About("A grade of the campaign's scale.", metavar="[GRADE]", argument=True)]
+Refresh = Annotated[bool, About("Run the model first if there are new judgments.", option="--refresh/--no-refresh")]
+SkipReason = Annotated[str, About("The reason for skipping it.", metavar="TEXT")]
+Token = Annotated[str | None, About("A name for this request: sent twice, it counts once.", metavar="TEXT")]
+
+GradeWords = Annotated[
+    str | None,
+    About("What each grade means, lowest first, separated by commas; or a file, one line per grade.", metavar="WORDS"),
 ]
+Ask = Annotated[
+    str,
+    About(
+        "What assessors are asked: grades of documents, preferences between two, magnitudes of two, or mixed.",
+        choices=ASKED,
+    ),
+]
+FollowUp = Annotated[
+    bool,
+    About(
+        "Ask on the judging page, after a preference, which of the two documents are relevant.",
+        option="--follow-up/--no-follow-up",
+    ),
+]
+Overlap = Annotated[float, About("The share of pairs that several assessors judge.", least=0, most=1)]
+Opinions = Annotated[int, About("The number of assessors for these pairs.", least=2)]
+GoldShare = Annotated[float, About("The share of tasks with a known grade.", least=0, most=1)]
+RepeatShare = Annotated[float, About("The share of tasks that come a second time.", least=0, most=1)]
+Rule = Annotated[
+    str,
+    About("The grade of a pair that has several: unanimous, median, majority, min, max, latest.", metavar="RULE"),
+]
+Lease = Annotated[float, About("Minutes that an assessor may hold a pair.", least=0.1)]
 
 
 def opened_campaign(store: str, name: str | None, *, read_only: bool = False) -> Campaign:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from typing import Annotated, TypeVar
 
 from probeval.api.evidence import as_scale
@@ -14,20 +13,10 @@ from probeval.errors import ProbevalError
 from probeval.records import About
 from probeval.scores.evaluate import as_metric
 
-__all__ = ["PairTestName", "StudyMetrics", "study_each"]
+__all__ = ["StudyMetrics", "study_each"]
 
 S = TypeVar("S", bound=StudyInputs)
 R = TypeVar("R")
-
-
-class PairTestName(StrEnum):
-    """Tests of pairs; the names of :data:`probeval.reliability.TESTS`."""
-
-    t = "t"
-    wilcoxon = "wilcoxon"
-    sign = "sign"
-    bootstrap = "bootstrap"
-    permutation = "permutation"
 
 
 StudyMetrics = Annotated[

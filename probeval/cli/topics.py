@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.data.tables import cell_text, column, ids, read_table
 from probeval.errors import ProbevalError
+from probeval.records import About
 
 __all__ = ["topics"]
 
@@ -20,16 +19,14 @@ def topics(
     store: StorePlace,
     file: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[FILE]", help="A table of query and assessor; an empty assessor leaves the topic to all."
+        About(
+            "A table of query and assessor; an empty assessor leaves the topic to all.", metavar="[FILE]", argument=True
         ),
     ] = None,
-    even: Annotated[
-        bool, typer.Option("--even", help="Deal the topics evenly to each --assessor; topics they own stay theirs.")
-    ] = False,
+    even: Annotated[bool, About("Deal the topics evenly to each --assessor; topics they own stay theirs.")] = False,
     assessor: Annotated[
         list[str] | None,
-        typer.Option("--assessor", metavar="NAME", help="An assessor to deal topics to; may be repeated."),
+        About("An assessor to deal topics to.", metavar="NAME", kind=str, many=True),
     ] = None,
     by: By = "owner",
     name: Name = None,

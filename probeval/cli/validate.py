@@ -2,63 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from probeval.api.campaigns import CampaignFolders, as_campaigns
 from probeval.api.evidence import Observers, with_observers
-from probeval.api.settings import Depth, Jobs, Scheduler, Seed
-from probeval.cli.options import CampaignFolders, Checkpoints, Format, OutputFormat, Quiet
+from probeval.api.settings import Checkpoints, Depth, Jobs, Scheduler, Seed, Work
+from probeval.cli.commands import Output
 from probeval.cli.output import Talk, check_picture, write_pictures, write_result
-from probeval.data import read_campaign
-from probeval.records import parse_shares
+from probeval.records import About
 
 if TYPE_CHECKING:
     from probeval.simulation import Validation
 
 __all__ = ["validate"]
 
-MODELS = ("independent", "hierarchical")
-CHECKPOINTS = "0,.01,.02,.05,.1,.2,.4"
+CHECKPOINTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ValidationInputs(Work):
+    """The campaigns and the models of a validation."""
+
+    campaigns: CampaignFolders
+    metrics: Annotated[
+        Sequence[str] | None,
+        About("A measure. Default: DCG and nDCG.", metavar="METRIC", option="--metric", kind=str, many=True),
+    ] = None
+    models: Annotated[
+        Sequence[str],
+        About(
+            "uniform, empirical, independent, hierarchical or a model of your own. "
+            "Default: independent and hierarchical.",
+            metavar="NAME",
+            option="--model",
+            kind=str,
+            many=True,
+        ),
+    ] = ("independent", "hierarchical")
+    observers: Observers = None
+    depth: Depth = None
+    seeds: Annotated[int, About("The number of random orders of judging.", least=1)] = 5
+    checkpoints: Checkpoints = CHECKPOINTS
+    draws: Annotated[
+        int, About("The number of draws of scores, and of outcomes under a calibrated model.", least=2)
+    ] = 1000
+    jobs: Jobs = 1
+    scheduler: Scheduler = None
+    seed: Seed = 0
+
+    def run(self) -> Validation:
+        """The validation."""
+        from probeval.simulation import validate as validate_models  # slow to import
+
+        read = as_campaigns(self.campaigns, reporter=self.reporter)
+        collections, _ = with_observers(read, self.observers)
+        return validate_models(
+            collections,
+            metrics=self.metrics,
+            models=list(dict.fromkeys(self.models)),
+            depth=self.depth,
+            checkpoints=self.checkpoints,
+            seeds=self.seeds,
+            seed=self.seed,
+            draws=self.draws,
+            n_jobs=self.jobs,
+            scheduler=self.scheduler,
+            reporter=self.reporter,
+        )
 
 
 def validate(
-    campaigns: CampaignFolders,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option("--metric", metavar="METRIC", help="A measure; may be repeated. Default: DCG and nDCG."),
-    ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            metavar="NAME",
-            help="uniform, empirical, independent, hierarchical or a model of your own; may be repeated. "
-            "Default: independent and hierarchical.",
-        ),
-    ] = None,
-    observers: Observers = None,
-    depth: Depth = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="The number of random orders of judging.")] = 5,
-    checkpoints: Checkpoints = CHECKPOINTS,
-    draws: Annotated[
-        int,
-        typer.Option("--draws", min=2, help="The number of draws of scores, and of outcomes under a calibrated model."),
-    ] = 1000,
-    jobs: Jobs = 2,
-    scheduler: Scheduler = None,
+    given: ValidationInputs,
+    output: Output,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="Plot accuracy against confidence; FILE-checkpoints shows calibration by share judged.",
-        ),
+        About("Plot accuracy against confidence; FILE-checkpoints shows calibration by share judged.", metavar="FILE"),
     ] = None,
-    output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
 ) -> None:
     """Hold out each campaign, judge part of it, and compare the models' confidence with the full judgments.
 
@@ -67,32 +89,11 @@ def validate(
 
     Example: probeval validate campaigns/* --metric nDCG@10 --plot reliability.png
     """
-    from probeval.simulation import validate as validate_models  # slow to import
-
-    talk = Talk(quiet=quiet)
     check_picture(plot)
-    shares = parse_shares("--checkpoints", checkpoints)
-    collections, _ = talk.warned(
-        lambda: with_observers([read_campaign(path, reporter=talk) for path in campaigns], observers)
-    )
-    result = talk.warned(
-        lambda: validate_models(
-            collections,
-            metrics=metric,
-            models=list(dict.fromkeys(model or MODELS)),
-            depth=depth,
-            checkpoints=shares,
-            seeds=seeds,
-            seed=seed,
-            draws=draws,
-            n_jobs=jobs,
-            scheduler=scheduler,
-            reporter=talk,
-        )
-    )
+    result = output.talk.warned(given.run)
     if plot is not None:
-        _plot(result, plot, talk)
-    write_result(result, output_format)
+        _plot(result, plot, output.talk)
+    write_result(result, output.output_format)
 
 
 def _plot(result: Validation, path: Path, talk: Talk) -> None:

@@ -19,7 +19,7 @@ import pandas as pd
 from probeval.arrays import Floats, Ids, Ints, objects
 from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
-from probeval.data.files import MANIFEST, read_bytes
+from probeval.data.files import MANIFEST, is_partitioned, read_bytes
 from probeval.data.judgments import Judgments
 from probeval.data.limits import MOST_COLUMNS, check_array, check_cells, most_bytes
 from probeval.data.observers import ObserverSpec
@@ -35,6 +35,7 @@ __all__ = [
     "Partition",
     "Partitions",
     "arrow",
+    "as_partitions",
     "label_columns",
     "open_partitions",
 ]
@@ -292,6 +293,17 @@ class Partitions(Described):
                 path=self.path,
             )
         return np.asarray(at.to_numpy().astype(np.int64))
+
+
+def as_partitions(runs: Any) -> Partitions | None:
+    """Return a campaign in partitions, if these runs are one: a folder, or the object that stands for it."""
+    if isinstance(runs, Partitions):
+        return runs
+    if isinstance(runs, Sequence) and not isinstance(runs, str) and len(runs) == 1:
+        (runs,) = runs
+    if isinstance(runs, (str, os.PathLike)) and is_partitioned(runs):
+        return open_partitions(runs)
+    return None
 
 
 def open_partitions(path: PathName) -> Partitions:

@@ -191,7 +191,7 @@ def multiplicity(collection: Collection, *, depth: int) -> Multiplicity:
     Examples
     --------
     >>> from probeval.relevance import synthetic_campaign
-    >>> found = multiplicity(synthetic_campaign(np.random.default_rng(1)), depth=10)
+    >>> found = multiplicity(synthetic_campaign(seed=1), depth=10)
     >>> found.slope > 0, found.to_frame().columns.tolist()
     (True, ['least', 'most', 'pairs', 'relevant', 'fitted'])
     """

@@ -41,7 +41,7 @@ def compute_features(
     Examples
     --------
     >>> from probeval.relevance import synthetic_campaign
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=5)
     >>> compute_features(campaign.problem(depth=5), ["fSYS", "aDOC", "f[source]"])
     <FeatureTable: 35 pairs, fSYS, aDOC, f[source]>
     """

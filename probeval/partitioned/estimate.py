@@ -147,10 +147,12 @@ class PartitionedEstimate(ScoreEstimate):
         surveyed = self.fit.surveyed
         return surveyed.labelled / max(surveyed.pairs, 1)
 
-    def by(self, metric: Metric, *, depth: int) -> PartitionedEstimate:
-        """Return the estimate with another measure, of the same depth."""
+    def by(self, metric: Metric, *, depth: int) -> ScoreEstimate:
+        """Return the estimate with another measure; on disk, of the same depth."""
         how = self.estimation
         if depth != how.depth:
+            if self.collection_in_memory is not None:
+                return self.with_all_pairs.by(metric, depth=depth)
             raise ScoreError(
                 f"{metric} is of depth {depth}, the partitions were read to depth {how.depth}. Name one --depth "
                 "for all measures, or evaluate it alone."

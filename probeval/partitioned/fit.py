@@ -25,7 +25,7 @@ from probeval.features import feature_names, needs
 from probeval.features.standards import sample_positions
 from probeval.parallel import Run
 from probeval.partitioned.joining import joined
-from probeval.partitioned.parts import Part
+from probeval.partitioned.parts import CampaignPart
 from probeval.partitioned.tasks import PartModel, PartSurvey, add_labels, survey
 from probeval.relevance.inference.design import ModelDesign, standards_of
 from probeval.relevance.inference.laplace import LaplacePosterior
@@ -60,7 +60,7 @@ class Surveyed(Brief):
         The queries in memory, with all judgments.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[CampaignPart, ...]
     systems: tuple[str, ...]
     depth: int
     queries: Ids
@@ -72,7 +72,7 @@ class Surveyed(Brief):
 
 
 def look(
-    parts: tuple[Part, ...],
+    parts: tuple[CampaignPart, ...],
     judgments: Judgments | None,
     *,
     n_queries: int,
@@ -82,7 +82,9 @@ def look(
 ) -> Surveyed:
     """Take the first look at every part, and keep the queries of the sample and the judged ones."""
     sample = sample_positions(n_queries)
-    judged = frozenset(() if judgments is None else judgments.pool.queries[np.unique(judgments.pool.query)].tolist())
+    judged = frozenset[str]()
+    if judgments is not None:
+        judged = frozenset(judgments.pool.queries[np.unique(judgments.pool.query[judgments.pair])].tolist())
     work = [partial(survey, part, depth, sample, judged) for part in parts]
     found: list[PartSurvey] = list(followed(run(work), len(work), reporter, "Queries"))
     kept = np.concatenate([one.kept + part.start for one, part in zip(found, parts, strict=True)])

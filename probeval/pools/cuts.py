@@ -63,7 +63,7 @@ def depth_cuts(pool: ReferencePool, depths: Iterable[int]) -> list[Cut]:
     --------
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.pools import choose_pool
-    >>> pool = choose_pool(synthetic_campaign(np.random.default_rng(1), systems=6, queries=5, depth=20))
+    >>> pool = choose_pool(synthetic_campaign(seed=1, systems=6, queries=5, depth=20))
     >>> [(cut.name, int(cut.kept.sum())) for cut in depth_cuts(pool, [5, 20])]
     [('depth 5', 77), ('depth 20', 227)]
     """
@@ -85,7 +85,7 @@ def share_cuts(pool: ReferencePool, shares: Iterable[float], *, seed: int = 0) -
     --------
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.pools import choose_pool
-    >>> pool = choose_pool(synthetic_campaign(np.random.default_rng(1), systems=6, queries=5, depth=20))
+    >>> pool = choose_pool(synthetic_campaign(seed=1, systems=6, queries=5, depth=20))
     >>> [(cut.name, int(cut.kept.sum())) for cut in share_cuts(pool, [0.1, 0.5])]
     [('share 0.1', 22), ('share 0.5', 113)]
     """
@@ -116,7 +116,7 @@ def team_cuts(pool: ReferencePool) -> list[Cut]:
     --------
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.pools import choose_pool
-    >>> pool = choose_pool(synthetic_campaign(np.random.default_rng(1), systems=6, queries=5, depth=20))
+    >>> pool = choose_pool(synthetic_campaign(seed=1, systems=6, queries=5, depth=20))
     >>> [(cut.name, int((pool.judged & ~cut.kept).sum())) for cut in team_cuts(pool)]
     [('without team-1', 63), ('without team-2', 67)]
     """

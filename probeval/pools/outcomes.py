@@ -152,7 +152,7 @@ def compare_pools(
     --------
     >>> from probeval.pools import choose_pool, depth_cuts
     >>> from probeval.relevance import synthetic_campaign
-    >>> pool = choose_pool(synthetic_campaign(np.random.default_rng(1), systems=6, queries=20, depth=20))
+    >>> pool = choose_pool(synthetic_campaign(seed=1, systems=6, queries=20, depth=20))
     >>> found = compare_pools(pool, depth_cuts(pool, [5, 10]), parse("AP"))
     >>> [(row["cut"], round(row["concordance"], 2)) for row in found.rows]
     [('depth 5', 0.87), ('depth 10', 0.93), ('depth 20', 1.0)]

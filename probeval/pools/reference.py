@@ -125,7 +125,7 @@ def choose_pool(
     Examples
     --------
     >>> from probeval.relevance import synthetic_campaign
-    >>> pool = choose_pool(synthetic_campaign(np.random.default_rng(1), systems=6, queries=5, depth=20))
+    >>> pool = choose_pool(synthetic_campaign(seed=1, systems=6, queries=5, depth=20))
     >>> pool.depth, pool.deep, len(pool.runs.systems)
     (20, True, 6)
     """

@@ -2,9 +2,8 @@
 
 from probeval.relevance.aggregation import Aggregation, aggregate_votes
 from probeval.relevance.cards.added import ADDED_MODELS, register_model
-from probeval.relevance.cards.card import Card
+from probeval.relevance.cards.card import Card, card_names, load_card, read_card, write_card
 from probeval.relevance.cards.choose import Choice, choose_model
-from probeval.relevance.cards.store import card_names, load_card, read_card, write_card
 from probeval.relevance.dependence import Dependence
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.effects import CampaignView, Columns, Effect, register_effect
@@ -26,7 +25,7 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.labels import CalibratedLabels, LabelsAsGrades
 from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
 from probeval.relevance.online import OnlineModel, Prediction, follow
-from probeval.relevance.synthetic import SyntheticObserver, synthetic_campaign
+from probeval.relevance.synthetic import SyntheticCampaign, SyntheticObserver, synthetic_campaign
 
 __all__ = [
     "ADDED_MODELS",
@@ -53,6 +52,7 @@ __all__ = [
     "Prediction",
     "Predicts",
     "RelevanceDistribution",
+    "SyntheticCampaign",
     "SyntheticObserver",
     "TrainingData",
     "Uniform",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 from scipy.special import expit
@@ -24,6 +25,7 @@ from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.errors import ModelError, did_you_mean
+from probeval.records import About, task
 from probeval.relevance.effects import model_effects, stated_effects
 from probeval.relevance.effects.cutpoints import cutpoints
 from probeval.relevance.effects.effect import CampaignView, Effect
@@ -34,7 +36,7 @@ from probeval.relevance.observers.conditioning import pair_scale
 from probeval.relevance.observers.prior import PAIR, ObserverPriors
 from probeval.relevance.observers.worth import LOGISTIC
 
-__all__ = ["SyntheticObserver", "synthetic_campaign"]
+__all__ = ["SyntheticCampaign", "SyntheticObserver", "synthetic_campaign"]
 
 SOURCE = "source"  # the column of the metadata that groups documents
 SPAN = 6.0  # most logits between the first cutpoint and the last
@@ -108,86 +110,129 @@ class SyntheticObserver(Brief):
         return cls(slope=slope, liking=liking, own=own, noise=0.0, grades=grades)
 
 
-def synthetic_campaign(
-    rng: np.random.Generator,
-    *,
-    systems: int = 12,
-    queries: int = 30,
-    depth: int = 20,
-    docs: int = 80,
-    groups: int = 6,
-    scale: Scale | None = None,
-    popularity: float | None = None,
-    relevant: float | None = None,
-    sds: Mapping[str, float] | None = None,
-    prior: HierarchicalPrior | None = None,
-    observers: Mapping[str, SyntheticObserver] | int = 0,
-    dimensions: int = 0,
-) -> Collection:
-    """Draw a campaign: runs, teams, document groups, and a judgment for every pair.
-
-    Parameters
-    ----------
-    rng
-        The only source of randomness: the same generator state gives the same campaign.
-    systems, queries, depth
-        The number of systems (in teams of two to four, mostly two or three), queries, and ranks per list.
-    docs
-        The number of candidate documents per query.
-    groups
-        The number of document sources.
-    scale
-        The grades; 0-2 by default.
-    popularity
-        The slope of the standardised log share of systems that retrieved the document; 0.9 by default.
-    relevant
-        The approximate share of an average query's pairs above the lowest grade; 0.35 by default.
-    sds
-        Standard deviations of effects by name, to replace the typical ones: ``{"team": 1.5}``.
-    prior
-        The prior of a card, such as ``load_card("text-hierarchical").model.prior``: effects, coefficients, cutpoints
-        and standard deviations are those in the middle of past campaigns, in place of ``popularity`` and ``relevant``.
-    observers
-        Observers that label every pair, by name (the part before ``_`` or ``-`` is their family), or the number of
-        typical ones (with ``prior``: drawn from it), each of a family of its own. Relevance then has a part that they
-        see.
-    dimensions
-        The number of dimensions of documents' vectors, if they have vectors: similar documents are then relevant alike.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SyntheticCampaign(Brief):
+    """The settings of a synthetic campaign; :func:`synthetic_campaign` draws one from a seed.
 
     Examples
     --------
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> rng = np.random.default_rng(1)
+    >>> SyntheticCampaign(systems=4, queries=3, depth=5).draw(rng).runs
+    <Runs: 4 systems, 3 queries, depth 5, 35 pairs>
+    """
+
+    systems: Annotated[int, About("The number of systems, in teams of two to four, mostly two or three.")] = 12
+    queries: Annotated[int, About("The number of queries.")] = 30
+    depth: Annotated[int, About("The number of ranks per list.")] = 20
+    docs: Annotated[int, About("The number of candidate documents per query.")] = 80
+    groups: Annotated[int, About("The number of document sources.")] = 6
+    scale: Annotated[Scale | None, About("The grades; 0-2 by default.")] = None
+    popularity: Annotated[
+        float | None,
+        About("The slope of the standardised log share of systems that retrieved the document; 0.9 by default."),
+    ] = None
+    relevant: Annotated[
+        float | None,
+        About("The approximate share of an average query's pairs above the lowest grade; 0.35 by default."),
+    ] = None
+    sds: Annotated[
+        Mapping[str, float] | None,
+        About('Standard deviations of effects by name, to replace the typical ones: ``{"team": 1.5}``.'),
+    ] = None
+    prior: Annotated[
+        HierarchicalPrior | None,
+        About(
+            'The prior of a card, such as ``load_card("text-hierarchical").model.prior``: effects, coefficients, '
+            "cutpoints and standard deviations are those in the middle of past campaigns, in place of ``popularity`` "
+            "and ``relevant``."
+        ),
+    ] = None
+    observers: Annotated[
+        Mapping[str, SyntheticObserver] | int,
+        About(
+            "Observers that label every pair, by name (the part before ``_`` or ``-`` is their family), or the number "
+            "of typical ones (with ``prior``: drawn from it), each of a family of its own. Relevance then has a part "
+            "that they see."
+        ),
+    ] = 0
+    dimensions: Annotated[
+        int,
+        About(
+            "The number of dimensions of documents' vectors, if they have vectors: similar documents are then "
+            "relevant alike."
+        ),
+    ] = 0
+
+    def draw(self, rng: np.random.Generator) -> Collection:
+        """Draw a campaign; the same state of the generator gives the same one."""
+        sizes = (self.systems, self.queries, self.depth, self.docs, self.groups)
+        if min(sizes) < 1 or not (self.relevant is None or 0 < self.relevant < 1):
+            raise ModelError(
+                "A campaign has at least one system, query, rank, document and group, and 0 < relevant < 1."
+            )
+        prior = self.prior
+        if prior is not None and (self.popularity is not None or self.relevant is not None):
+            raise ModelError(
+                "A prior has its own slope of popularity and share of relevant pairs: leave these two out."
+            )
+        scale = Scale.graded(2) if self.scale is None else self.scale
+        collection = self._lists(rng)
+        view = CampaignView.of(collection.problem(depth=max(collection.runs.depth, 1), scale=scale))
+        observers = self._observers(rng)
+        if prior is None:
+            popularity = POPULARITY if self.popularity is None else self.popularity
+            expected = _typical(view, popularity, self.relevant or RELEVANT)
+        else:
+            expected = _like_past(view, prior)
+        _refuse_strangers(self.sds or {}, list(expected.sds))
+        expected = replace(expected, sds={**expected.sds, **(self.sds or {})})
+        grade, seen = _grades(rng, view, expected, labelled=bool(observers))
+        pool = collection.runs.pool
+        judgments = Judgments.coded(pool, np.arange(len(pool)), scale.judged_values[grade])
+        labels = _labels(rng, view, expected, seen, observers) if observers else None
+        return replace(collection, judgments=judgments, labels=labels)
+
+    def _lists(self, rng: np.random.Generator) -> Collection:
+        """Draw the lists of systems in teams, and the sources and the vectors of documents."""
+        n = self.systems
+        names = tuple(f"system-{i + 1:02d}" for i in range(n))
+        team = np.minimum(np.arange(n) * 2 // 5, max(n * 2 // 5 - 1, 0))
+        apart = np.full(n, APART) * (1.0 if self.prior is None else np.exp(UNEQUAL * rng.normal(size=n)))
+        runs = _runs(rng, names, team, apart, self.queries, min(self.depth, self.docs), self.docs)
+        docs = runs.pool.docs
+        source = rng.integers(self.groups, size=len(docs))
+        metadata = Metadata(docs, {SOURCE: objects([f"source-{g + 1}" for g in source])})
+        teams = {name: f"team-{t + 1}" for name, t in zip(names, team, strict=True)}
+        vectors = Vectors(docs, rng.normal(size=(len(docs), self.dimensions))) if self.dimensions else None
+        return Collection("synthetic", runs.with_teams(teams), metadata=metadata, vectors=vectors)
+
+    def _observers(self, rng: np.random.Generator) -> Mapping[str, SyntheticObserver]:
+        """The observers that are given, or so many typical ones."""
+        if not isinstance(self.observers, int):
+            return self.observers
+        prior, names = self.prior, [f"machine{i + 1}" for i in range(self.observers)]
+        return {n: SyntheticObserver() if prior is None else SyntheticObserver.drawn(rng, prior) for n in names}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SyntheticInputs(SyntheticCampaign):
+    """Draw a campaign: runs, teams, document groups, and a judgment for every pair.
+
+    Examples
+    --------
+    >>> campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=5)
     >>> campaign.runs
     <Runs: 4 systems, 3 queries, depth 5, 35 pairs>
     """
-    if min(systems, queries, depth, docs, groups) < 1 or not (relevant is None or 0 < relevant < 1):
-        raise ModelError("A campaign has at least one system, query, rank, document and group, and 0 < relevant < 1.")
-    if prior is not None and (popularity is not None or relevant is not None):
-        raise ModelError("A prior has its own slope of popularity and share of relevant pairs: leave these two out.")
-    scale = Scale.graded(2) if scale is None else scale
-    names = tuple(f"system-{i + 1:02d}" for i in range(systems))
-    team = np.minimum(np.arange(systems) * 2 // 5, max(systems * 2 // 5 - 1, 0))
-    apart = np.full(systems, APART) * (1.0 if prior is None else np.exp(UNEQUAL * rng.normal(size=systems)))
-    runs = _runs(rng, names, team, apart, queries, min(depth, docs), docs)
-    source = rng.integers(groups, size=len(runs.pool.docs))
-    metadata = Metadata(runs.pool.docs, {SOURCE: objects([f"source-{g + 1}" for g in source])})
-    teams = {name: f"team-{t + 1}" for name, t in zip(names, team, strict=True)}
-    vectors = Vectors(runs.pool.docs, rng.normal(size=(len(runs.pool.docs), dimensions))) if dimensions else None
-    collection = Collection("synthetic", runs.with_teams(teams), metadata=metadata, vectors=vectors)
-    view = CampaignView.of(collection.problem(depth=max(runs.depth, 1), scale=scale))
-    if isinstance(observers, int):
-        each = [f"machine{i + 1}" for i in range(observers)]
-        observers = {n: SyntheticObserver() if prior is None else SyntheticObserver.drawn(rng, prior) for n in each}
-    if prior is None:
-        expected = _typical(view, POPULARITY if popularity is None else popularity, relevant or RELEVANT)
-    else:
-        expected = _like_past(view, prior)
-    _refuse_strangers({} if sds is None else sds, list(expected.sds))
-    expected = replace(expected, sds={**expected.sds, **(sds or {})})
-    grade, seen = _grades(rng, view, expected, labelled=bool(observers))
-    judgments = Judgments.coded(runs.pool, np.arange(len(runs.pool)), scale.judged_values[grade])
-    labels = _labels(rng, view, expected, seen, observers) if observers else None
-    return replace(collection, judgments=judgments, labels=labels)
+
+    seed: Annotated[int, About("The random seed; the same seed gives the same campaign.")] = 0
+
+    def run(self) -> Collection:
+        """The campaign."""
+        return self.draw(np.random.default_rng(self.seed))
+
+
+synthetic_campaign = task(SyntheticInputs, "synthetic_campaign")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from probeval.arrays import Floats
 from probeval.display import Brief
 from probeval.errors import ReliabilityError
 from probeval.reliability.paired import describe
-from probeval.scores.score import within
+from probeval.scores.scores import within
 from probeval.ties import TIE
 
 __all__ = ["EffectSizes", "equivalence_test", "mean_effect", "standardised_effect", "superiority"]

@@ -216,7 +216,7 @@ def study_measure(
     Examples
     --------
     >>> from probeval import measure, synthetic_campaign
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=5, queries=40, depth=5, sds={"system": 1.5})
+    >>> campaign = synthetic_campaign(seed=1, systems=5, queries=40, depth=5, sds={"system": 1.5})
     >>> found = study_measure(measure(campaign.runs, campaign.judgments, "nDCG@5"), tests=["t"], alphas=[0.05])
     >>> found.tests[0].rates()[["alpha", "discrimination", "nonsignificance"]].round(3)
        alpha  discrimination  nonsignificance

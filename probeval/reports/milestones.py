@@ -102,7 +102,7 @@ def milestone(state: JudgingState, *, n: int = 300) -> Milestone:
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.relevance import FallbackModel, Uniform
     >>> from probeval.selection import Judging
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=6, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=4, queries=6, depth=5)
     >>> none = Judging.of(replace(campaign, judgments=None), FallbackModel([Uniform()]), "DCG@5", scale=Scale.graded(2))
     >>> all_ = Judging.of(campaign, FallbackModel([Uniform()]), "DCG@5")
     >>> before, after = milestone(none.begin()), milestone(all_.begin())

@@ -193,7 +193,7 @@ def choose_lists(
     Examples
     --------
     >>> import probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(0), systems=6, queries=20)
+    >>> campaign = probeval.synthetic_campaign(seed=0, systems=6, queries=20)
     >>> chosen = choose_lists(campaign.runs, campaign.judgments, "P@5", pairs=30, rng=np.random.default_rng(0))
     >>> chosen
     <ListQuestions: 30 pairs of lists and 6 traps, P@5 on graded:2>

@@ -25,11 +25,10 @@ from probeval.scores.documents import (
     RankingDocument,
     scored_system,
 )
-from probeval.scores.score import Score
 from probeval.ties import TIE, signs
 
 if TYPE_CHECKING:
-    from probeval.scores.scores import Scores
+    from probeval.scores.scores import Score, Scores
 
 __all__ = ["Comparison", "Ranking", "check_rope"]
 

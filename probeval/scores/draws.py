@@ -14,7 +14,7 @@ from probeval.metrics import Lists, Metric
 from probeval.metrics.lists import gather
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.outside import OutsideStreams, outside_streams
-from probeval.scores.joint import Joint, expected_between
+from probeval.scores.scores import Joint, expected_between
 from probeval.streams import query_streams
 from probeval.threads import in_order
 

@@ -60,7 +60,7 @@ class ScoreEstimation(Brief):
     --------
     >>> import numpy as np
     >>> from probeval.relevance import FallbackModel, Uniform, synthetic_campaign
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=5)
     >>> estimation = ScoreEstimation.of(campaign, FallbackModel([Uniform()]), "DCG@5")
     >>> estimation.estimate(campaign.judgments.take(np.arange(8))).scores
     <Scores: DCG@5 of 4 systems on 3 queries, moments>

@@ -13,10 +13,9 @@ from probeval.relevance.distribution import RelevanceDistribution
 from probeval.scores.draws import draw_scores
 from probeval.scores.exact import exact
 from probeval.scores.ideal import Ideal, retrieved_pairs
-from probeval.scores.joint import Joint, with_aggregate
 from probeval.scores.moments import moments, taylor
 from probeval.scores.ppi import check_linear, prediction_powered
-from probeval.scores.scores import Scores, usual_family
+from probeval.scores.scores import Joint, Scores, usual_family, with_aggregate
 
 __all__ = ["METHODS", "as_metric", "check_method", "cut_lists", "evaluate"]
 
@@ -76,7 +75,7 @@ def evaluate(
     --------
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.relevance import FallbackModel, Uniform
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=5)
     >>> scores = evaluate(campaign.runs, FallbackModel([Uniform()]).predict(campaign.problem(depth=5)), "nDCG@5")
     >>> scores.ranking().confidence  # every pair is judged
     1.0

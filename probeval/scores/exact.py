@@ -20,8 +20,8 @@ from probeval.metrics.lists import gather
 from probeval.metrics.recall import ap_denominator
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.scores.draws import BATCH
-from probeval.scores.joint import Joint, between_queries
 from probeval.scores.moments import at_ranks, moments
+from probeval.scores.scores import Joint, between_queries
 
 __all__ = ["enumerate_scores", "exact", "poisson_binomial"]
 

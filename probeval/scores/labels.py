@@ -240,10 +240,10 @@ def labels_used(
 
     Examples
     --------
-    >>> import numpy as np, probeval
+    >>> import probeval
     >>> from dataclasses import replace
     >>> from probeval.data import LabelTable
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=5)
+    >>> campaign = probeval.synthetic_campaign(seed=1, systems=4, queries=5, depth=5)
     >>> given = LabelTable(campaign.runs.pool, ("my_llm",), campaign.judgments.grades()[:, None])
     >>> found = labels_used(replace(campaign, labels=given).problem(depth=5))
     >>> print(*found.sentences())

@@ -17,7 +17,7 @@ from probeval.data.runs import Runs
 from probeval.metrics import Metric
 from probeval.metrics.weights import divide
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.scores.joint import Joint, between_queries, expected_between
+from probeval.scores.scores import Joint, between_queries, expected_between
 from probeval.threads import in_order
 
 __all__ = ["BlockMoments", "joint_of_moments", "moments", "sum_moments", "taylor", "weight_matrix"]

@@ -15,8 +15,8 @@ from probeval.data.runs import Runs
 from probeval.errors import ScoreError
 from probeval.metrics import Metric
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.scores.joint import Joint, between_queries
 from probeval.scores.moments import list_weights, weight_matrix
+from probeval.scores.scores import Joint, between_queries
 from probeval.ties import TIE
 
 __all__ = ["check_linear", "prediction_powered"]

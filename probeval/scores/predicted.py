@@ -45,11 +45,10 @@ def score_collection(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.metrics import parse
     >>> from probeval.relevance import FallbackModel, Uniform
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=5)
     >>> score_collection(FallbackModel([Uniform()]), campaign, [parse("DCG@5"), parse("nDCG@5")])
     [<Scores: DCG@5 of 4 systems on 3 queries, moments>, <Scores: nDCG@5 of 4 systems on 3 queries, draws>]
     """

@@ -1,4 +1,4 @@
-"""The joint distribution of all systems' scores; every score, difference and ranking is a view of it."""
+"""Scores as random variables: the joint distribution of all systems; every score and difference is a view of it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,150 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from probeval.arrays import Floats, Ids, Ints
-from probeval.display import Shown, View
+from probeval.arrays import Floats, Ids, Ints, frozen
+from probeval.display import Brief, Described, Shown, View
 from probeval.errors import ScoreError, did_you_mean
 from probeval.metrics import AGGREGATES, Metric
+from probeval.metrics.aggregates import EPSILON, aggregate_queries
 from probeval.scores.compare import Comparison, Ranking
 from probeval.scores.documents import QueryScore, ScoresDocument, scored_system
 from probeval.scores.ideal import Ideal
-from probeval.scores.joint import Joint
-from probeval.scores.score import Score
 from probeval.ties import TIE
 
-__all__ = ["Scores", "usual_family"]
+__all__ = [
+    "Joint",
+    "Score",
+    "Scores",
+    "between_queries",
+    "expected_between",
+    "usual_family",
+    "with_aggregate",
+    "within",
+]
 
 TARGETS = ("collection", "population")
 FAMILIES = ("normal", "t", "empirical")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Joint(Brief):
+    """Joint means and covariances of all systems, and joint draws if the method makes them.
+
+    Parameters
+    ----------
+    mean, covariance
+        Moments of the mean scores over these queries, due to uncertain relevance, shapes (system,) and
+        (system, system). Covariances between systems are NaN if a method gives only marginals.
+    between
+        The additional covariance due to sampling queries from a population, shape (system, system): see
+        :func:`expected_between`. NaN for a single query.
+    query_mean, query_variance
+        Moments of the score of each system on each query, shape (system, query).
+    draws
+        Joint draws of the mean scores, shape (draw, system), or None if the method gives only moments.
+    query_draws
+        The draws before averaging over queries, shape (draw, system, query), if requested.
+    """
+
+    mean: Floats
+    covariance: Floats
+    between: Floats
+    query_mean: Floats
+    query_variance: Floats
+    draws: Floats | None = None
+    query_draws: Floats | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "covariance", "between", "query_mean", "query_variance", "draws", "query_draws"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
+
+
+def between_queries(query_mean: Floats, within: Floats, covariance: Floats) -> Floats:
+    r"""Return the expected between-query covariance over the number of queries, shape (system, system).
+
+    :math:`\frac{1}{Q(Q-1)} \big[\sum_q (m_q m_q' + C_q) - Q(\bar m \bar m' + \bar C)\big]`, with ``within`` the sum of
+    the within-query covariances :math:`C_q`, and :math:`\bar C` the covariance of the means.
+    """
+    mean = query_mean.mean(axis=1)
+    square = np.outer(mean, mean) + covariance
+    return expected_between(query_mean @ query_mean.T + within, square, square, np.ones(query_mean.shape[1]))
+
+
+def expected_between(squares: Floats, cross: Floats, square: Floats, weights: Floats) -> Floats:
+    r"""Return the expected covariance of weighted means over samples of queries, shape (system, system).
+
+    With weights :math:`w_q` of mean 1 and scores :math:`s_q` of all systems, the mean is
+    :math:`\bar s = \frac{1}{Q}\sum_q w_q s_q`, and its covariance over samples of queries
+
+    .. math:: \frac{c}{Q^2} \sum_q w_q^2 (s_q - \bar s)(s_q - \bar s)',
+
+    where :math:`c` makes it unbiased if scores do not depend on weights; it is :math:`Q/(Q-1)` if all weights are
+    equal. A query of weight 0 plays no part. NaN if only one query has a weight. See docs/theory/scores.md#weights.
+
+    Parameters
+    ----------
+    squares, cross, square
+        The expectations of :math:`\sum_q w_q^2 s_q s_q'`, of :math:`\frac{1}{Q}\sum_q w_q^2 s_q\, \bar s'` and of
+        :math:`\bar s \bar s'`, shapes (system, system).
+    weights
+        The weight of each query, of mean 1, shape (query,).
+    """
+    n = len(weights)
+    if np.count_nonzero(weights) < 2:
+        return np.full(squares.shape, np.nan)
+    second, third = (weights**2).sum() / n, (weights**3).sum() / n
+    total = squares - n * (cross + cross.T - second * square)
+    correction = n * second / (n * second + second**2 - 2 * third)
+    return np.asarray(total * correction / n**2)
+
+
+def with_aggregate(joint: Joint, aggregate: str, weights: Floats, *, keep: bool) -> Joint:
+    r"""Return the joint distribution of geometric means over queries, from the draws of every query.
+
+    A geometric mean is :math:`g = h(\frac1Q\sum_q w_q l_q)` with logarithms :math:`l_q` of the scores. Its covariance
+    over samples of queries is that of the mean of logarithms times the derivative on both sides,
+    :math:`h' = g + \epsilon` (for ``gm-eps``) or :math:`g`, at the mean of the draws.
+
+    Parameters
+    ----------
+    joint
+        With the draws of every query.
+    aggregate
+        One of :data:`~probeval.metrics.AGGREGATES`.
+    weights
+        The weight of each query, of mean 1, shape (query,).
+    keep
+        Whether the draws of every query are kept.
+    """
+    values = joint.query_draws
+    assert values is not None
+    draws = aggregate_queries(values, aggregate, weights=weights)
+    centre = draws.mean(axis=0)
+    off = draws - centre
+    shift, floor = (EPSILON, 0.0) if aggregate == "gm-eps" else (0.0, EPSILON if aggregate == "gm-trec" else 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(np.maximum(values + shift, floor)) * (weights > 0)
+        n = logs.shape[2]
+        mean = (logs * weights).mean(axis=2)
+        weighted = logs * weights
+        squares = np.einsum("dsq,dtq->st", weighted, weighted) / len(logs)
+        cross = (weighted * weights).mean(axis=2).T @ mean / len(logs)
+        between = expected_between(squares, cross, mean.T @ mean / len(logs), weights)
+        between = np.outer(centre + shift, centre + shift) * between
+    if n > 1 and np.count_nonzero(weights) > 1:
+        between = np.where(np.isfinite(between), between, 0.0)  # a geometric mean of 0 stays 0 with other queries
+    return replace(
+        joint,
+        mean=centre,
+        covariance=off.T @ off / max(len(draws) - 1, 1),
+        between=between,
+        draws=draws if joint.draws is None or len(draws) == len(joint.draws) else np.tile(draws, (len(joint.draws), 1)),
+        query_draws=values if keep else None,
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -262,3 +390,115 @@ def _normal(mean: Floats, covariance: Floats, n: int, rng: np.random.Generator) 
     noise = 10 * len(value) * np.finfo(float).eps * value.max(initial=0.0)
     root = vector * np.sqrt(np.where(value > noise, value, 0.0))
     return np.asarray(mean + rng.standard_normal((n, len(mean))) @ root.T)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Score(Described):
+    """A random variable: a weighted sum of systems' mean scores, usually one score or one difference.
+
+    Parameters
+    ----------
+    scores
+        The joint distribution.
+    weights
+        The weight of each system, shape (system,).
+    """
+
+    scores: Scores
+    weights: Floats
+
+    def _headline(self) -> str:
+        return f"{self.mean():.4f} +- {self.standard_deviation():.4f}"
+
+    def views(self) -> tuple[View, ...]:
+        """The expected value, the standard deviation and the interval."""
+        low, high = self.interval()
+        row = {"mean": self.mean(), "sd": self.standard_deviation(), "lower": low, "upper": high}
+        return (View(pd.DataFrame([row]), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
+
+    def __sub__(self, other: Score) -> Score:
+        if not isinstance(other, Score):
+            return NotImplemented
+        if other.scores is not self.scores:
+            raise ScoreError("Only scores of one evaluation can be subtracted: others share no joint distribution.")
+        return Score(self.scores, self.weights - other.weights)
+
+    def __neg__(self) -> Score:
+        return Score(self.scores, -self.weights)
+
+    @property
+    def _used(self) -> Any:
+        return np.flatnonzero(self.weights)
+
+    def mean(self) -> float:
+        """Return the expected value."""
+        return float(self.weights[self._used] @ self.scores.mean[self._used])
+
+    def variance(self) -> float:
+        """Return the variance under the target."""
+        used = self._used
+        covariance = self.scores.covariance[np.ix_(used, used)]
+        if np.isnan(covariance).any():
+            raise ScoreError(f"The {self.scores.method} route is marginal: differences need method='draws'.")
+        weights = self.weights[used]
+        value = float(weights @ covariance @ weights)
+        floor = TIE * float(np.abs(weights) @ np.diag(covariance)) if len(used) else 0.0
+        return value if value > max(floor, 0.0) else 0.0
+
+    def standard_deviation(self) -> float:
+        """Return the square root of the variance."""
+        return float(np.sqrt(self.variance()))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Return draws, shape (n,)."""
+        return np.asarray(self.scores.sample(n, rng)[:, self._used] @ self.weights[self._used])
+
+    def cdf(self, x: float) -> float:
+        """Return P(score <= x)."""
+        if self.scores.family == "empirical":
+            return float((self._draws() <= x + TIE).mean())
+        sd = self.standard_deviation()
+        if sd == 0:
+            return float(self.mean() <= x + TIE)
+        z = (x - self.mean()) / sd
+        return float(stdtr(self._freedom, z) if self.scores.family == "t" else ndtr(z))
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the central interval with probability ``level``, cut to the limits of the measure."""
+        if not 0 < level < 1:
+            raise ScoreError(f"A level is a probability between 0 and 1, got {level:g}.")
+        tail = (1 - level) / 2
+        if self.scores.family == "empirical":
+            low, high = np.quantile(self._draws(), [tail, 1 - tail])
+            return float(low), float(high)
+        z = -float(stdtrit(self._freedom, tail) if self.scores.family == "t" else ndtri(tail))
+        mean, half = self.mean(), z * self.standard_deviation()
+        low, high = within(self._limits, mean, mean - half, mean + half)
+        return float(low), float(high)
+
+    @property
+    def _limits(self) -> tuple[float, float]:
+        """The lowest and highest possible value of the sum."""
+        weights = self.weights[self._used]
+        ends = np.multiply.outer(self.scores.metric.limits, weights)
+        return float(ends.min(axis=0).sum()), float(ends.max(axis=0).sum())
+
+    @property
+    def _freedom(self) -> float:
+        return max(self.scores.n_effective - 1, 1.0)
+
+    def _draws(self) -> Floats:
+        assert self.scores.joint.draws is not None
+        return np.asarray(self.scores.joint.draws[:, self._used] @ self.weights[self._used])
+
+
+def within(limits: tuple[float, float], mean: ArrayLike, low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the ends of intervals, cut to the limits of the measure; the mean stays inside.
+
+    A normal or t interval is symmetric and can exceed the limits of the measure.
+
+    >>> [float(end) for end in within((0, 1), 0.9, 0.7, 1.1)]
+    [0.7, 1.0]
+    """
+    least, most = limits
+    return np.maximum(low, np.minimum(mean, least)), np.minimum(high, np.maximum(mean, most))

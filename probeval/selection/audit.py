@@ -78,7 +78,7 @@ def foresee(state: JudgingState, batch: Batch) -> tuple[Pick, ...]:
     --------
     >>> from probeval.relevance import FallbackModel, Uniform, synthetic_campaign
     >>> from probeval.selection import Judging
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=5)
     >>> judging = Judging.of(campaign, FallbackModel([Uniform()]), "P@5", explore=0.5)
     >>> state = judging.state(campaign.judgments.take(np.arange(8)))
     >>> [None if p.probability is None else round(p.probability, 3) for p in foresee(state, state.next(4))]

@@ -54,11 +54,10 @@ class Judging(ScoreEstimation):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.relevance import FallbackModel, Uniform
     >>> from dataclasses import replace
-    >>> campaign = replace(synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5), judgments=None)
+    >>> campaign = replace(synthetic_campaign(seed=1, systems=4, queries=3, depth=5), judgments=None)
     >>> judging = Judging.of(campaign, FallbackModel([Uniform()]), "DCG@5", policy="mtc", scale=Scale.graded(2))
     >>> state = judging.begin()
     >>> [judging.pool.label(p) for p in state.next(2).pairs]

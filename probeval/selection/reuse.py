@@ -17,7 +17,7 @@ from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.display import Brief
 from probeval.metrics.classical import Measured
-from probeval.scores.score import Score, within
+from probeval.scores.scores import Score, within
 from probeval.selection.batch import in_turn
 from probeval.selection.judging import JudgingState
 from probeval.ties import TIE

@@ -27,7 +27,7 @@ def learn_errors(trajectories: Iterable[Trajectory]) -> tuple[ErrorCorrection, .
     --------
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.simulation import SimulationProtocol, simulate
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=5, queries=6, depth=5)
     >>> protocol = SimulationProtocol.of("DCG@5", policies=["variance:uniform"], batch=5, stop="sd=.001")
     >>> (correction,) = learn_errors(simulate(campaign, protocol).trajectories)
     >>> correction.metric, correction.model, 0 < correction.sd_for(0.01) < correction.sd_for(0.05)

@@ -197,7 +197,7 @@ def forecast(
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.relevance import load_card
     >>> from probeval.selection import Judging
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=6, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=4, queries=6, depth=5)
     >>> judging = Judging.of(campaign, load_card("text-hierarchical").model, "DCG@5")
     >>> ahead = forecast(judging.begin(), paths=2)
     >>> ahead.needed(0.95)["judgments"] == ahead.pool == len(judging.pool)  # every pair is judged

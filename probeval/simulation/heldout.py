@@ -28,7 +28,7 @@ def restrict(collection: Collection, queries: Iterable[str]) -> Collection:
     Examples
     --------
     >>> from probeval.relevance import synthetic_campaign
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=5)
     >>> restrict(campaign, ["q2"]).runs
     <Runs: 4 systems, 1 query, depth 5, 12 pairs>
     """

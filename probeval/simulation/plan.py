@@ -17,6 +17,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import SelectionError, did_you_mean
 from probeval.metrics import AnyMetric, Metric
 from probeval.relevance.models.base import Predicts
@@ -86,8 +87,8 @@ class Prices:
     label: float = 0.0
 
 
-@dataclass(frozen=True)
-class Variants:
+@dataclass(frozen=True, repr=False)
+class Variants(Brief):
     """The variants of a campaign that a plan compares, and its assessors.
 
     Parameters
@@ -121,7 +122,7 @@ def resize(collection: Collection, n: int, rng: np.random.Generator) -> Collecti
     and without judgments.
 
     >>> from probeval.relevance import synthetic_campaign
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=5)
     >>> [len(resize(campaign, n, np.random.default_rng(0)).runs.queries) for n in (2, 3, 5)]
     [2, 3, 5]
     """

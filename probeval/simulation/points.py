@@ -254,7 +254,7 @@ def measure_point(
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.relevance import FallbackModel, Uniform
     >>> from probeval.scores import evaluate
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=5)
     >>> scores = evaluate(campaign.runs, FallbackModel([Uniform()]).predict(campaign.problem(depth=5)), "nDCG@5")
     >>> point = measure_point(scores, scores.mean, draws=scores.sample(100, np.random.default_rng(0)))
     >>> point.accuracy, point.confidence, point.calibration_error, point.calibration_p  # every pair is judged

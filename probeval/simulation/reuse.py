@@ -277,7 +277,7 @@ def leave_teams_out(
     --------
     >>> from probeval.metrics import parse
     >>> from probeval.relevance import synthetic_campaign
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=6, queries=5, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=6, queries=5, depth=5)
     >>> leave_teams_out(campaign, parse("DCG@5"), scale=campaign.scale(), depth=5)
     <ReuseStudy: DCG@5 of 2 teams left out in turn, reuse accuracy 0.778 (classical)>
     """

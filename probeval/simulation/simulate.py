@@ -56,9 +56,8 @@ def simulate(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from probeval.relevance import synthetic_campaign
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=5, queries=6, depth=5)
     >>> protocol = SimulationProtocol.of("DCG@5", policies=["mtc:uniform", "random:uniform"], batch=5)
     >>> simulate(campaign, protocol).stops()["ending"].tolist()
     ['stopped', 'stopped']

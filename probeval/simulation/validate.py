@@ -138,7 +138,7 @@ def validate(
     >>> from dataclasses import replace
     >>> from probeval.relevance import synthetic_campaign
     >>> past = [
-    ...     replace(synthetic_campaign(np.random.default_rng(i), systems=4, queries=6, depth=5), name=f"past-{i}")
+    ...     replace(synthetic_campaign(seed=i, systems=4, queries=6, depth=5), name=f"past-{i}")
     ...     for i in range(2)
     ... ]
     >>> result = validate(past, metrics=["DCG@5"], models=["independent"], checkpoints=[0, 0.5], seeds=1, draws=50)

@@ -22,7 +22,7 @@ from probeval.relevance import synthetic_campaign
 @pytest.fixture(scope="session")
 def campaign() -> Collection:
     """Five systems, ten queries, every pair of the top 10 judged on 0-2."""
-    made = synthetic_campaign(np.random.default_rng(3), systems=5, queries=10, depth=10, docs=40)
+    made = synthetic_campaign(seed=3, systems=5, queries=10, depth=10, docs=40)
     return replace(made, name="campaign")
 
 

@@ -19,7 +19,7 @@ QUICK = {"splits": 3, "samples": 20}
 
 @pytest.fixture(scope="module")
 def campaign():
-    return probeval.synthetic_campaign(np.random.default_rng(1), systems=5, queries=10, depth=5)
+    return probeval.synthetic_campaign(seed=1, systems=5, queries=10, depth=5)
 
 
 def test_users_are_those_that_are_published(campaign):
@@ -33,9 +33,7 @@ def test_users_are_those_that_are_published(campaign):
 
 
 def test_scales_cut_the_grades_of_all_campaigns(campaign):
-    binary = probeval.synthetic_campaign(
-        np.random.default_rng(2), systems=5, queries=10, depth=5, scale=probeval.Scale.binary()
-    )
+    binary = probeval.synthetic_campaign(seed=2, systems=5, queries=10, depth=5, scale=probeval.Scale.binary())
     found = probeval.meta_study(
         [campaign, replace(binary, name="binary")], ["P@5"], scales=["binary:1"], tests=["sign"], **QUICK
     )

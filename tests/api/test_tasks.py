@@ -131,7 +131,7 @@ def test_fit_and_use(campaign, tmp_path):
     found = probeval.evaluate(replace(campaign, judgments=None), METRIC, model=card, scale="graded:2")
     assert found.choice.name == "model"
     with pytest.raises(ModelError, match="ordinal"):
-        probeval.fit(past, terms=[["fSYS"]])
+        probeval.fit(past, kind="hierarchical", terms=[["fSYS"]])
     with pytest.raises(ModelError, match="No kind of model"):
         probeval.fit(past, kind="deep")
     with pytest.raises(DataError, match="no campaign"):

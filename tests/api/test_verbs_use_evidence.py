@@ -23,7 +23,7 @@ GROUPS = ["doc", "artist", "genre"]
 
 @cache
 def campaign() -> probeval.Collection:
-    return probeval.synthetic_campaign(np.random.default_rng(3), systems=5, queries=6, depth=DEPTH)
+    return probeval.synthetic_campaign(seed=3, systems=5, queries=6, depth=DEPTH)
 
 
 @cache

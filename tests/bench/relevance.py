@@ -22,7 +22,7 @@ import numpy as np
 from probeval.data import Collection, LabelTable, Scale, read_campaign
 from probeval.data.problem import Problem
 from probeval.features import compute_features, judged_features
-from probeval.relevance import OrdinalModel, TrainingData, choose_model, synthetic_campaign
+from probeval.relevance import OrdinalModel, SyntheticCampaign, TrainingData, choose_model
 from probeval.scores import evaluate
 
 PAIRS, LEVELS, TERMS = 100_000, 4, 10
@@ -128,7 +128,7 @@ def updating() -> list[Row]:
 
 def labelled(rng: np.random.Generator, families: dict[str, float], prompts: int, **sizes: int) -> Collection:
     """A synthetic campaign with labels: each prompt of a language model repeats half of its error; some skip pairs."""
-    drawn = synthetic_campaign(rng, depth=10, scale=Scale.graded(3), **sizes)
+    drawn = SyntheticCampaign(depth=10, scale=Scale.graded(3), **sizes).draw(rng)
     assert drawn.judgments is not None
     grades = drawn.judgments.on(drawn.runs.pool).grades()
     names, columns = [], []

@@ -25,14 +25,14 @@ def table(put):
 
 @pytest.fixture
 def campaign(tmp_path):
-    made = synthetic_campaign(np.random.default_rng(3), systems=5, queries=12, depth=8)
+    made = synthetic_campaign(seed=3, systems=5, queries=12, depth=8)
     write_campaign(made, tmp_path / "made")
     return tmp_path / "made"
 
 
 @pytest.fixture
 def partly(tmp_path):
-    made = synthetic_campaign(np.random.default_rng(3), systems=5, queries=12, depth=8)
+    made = synthetic_campaign(seed=3, systems=5, queries=12, depth=8)
     keep = np.random.default_rng(4).random(len(made.judgments.pair)) < 0.8
     some: Judgments = made.judgments.take(keep)
     write_campaign(Collection(made.name, made.runs, some), tmp_path / "partly")
@@ -107,7 +107,7 @@ def test_judgments_that_miss_some(probeval, partly, metric):
 @pytest.fixture
 def two(tmp_path):
     """Two runs, twelve judgments, and labels that follow the grades."""
-    made = synthetic_campaign(np.random.default_rng(3), systems=2, queries=8, depth=5, sds={"system": 1.0})
+    made = synthetic_campaign(seed=3, systems=2, queries=8, depth=5, sds={"system": 1.0})
     grades = made.judgments.grades()
     noise = np.random.default_rng(5).integers(-1, 2, len(grades))
     values = np.clip(grades + noise, 0, 2)[:, None]
@@ -256,7 +256,7 @@ def test_what_users_notice(probeval, tmp_path):
     from probeval.data import write_campaign
     from probeval.relevance import synthetic_campaign
 
-    write_campaign(synthetic_campaign(np.random.default_rng(2), systems=3, queries=12, depth=5), tmp_path / "c")
+    write_campaign(synthetic_campaign(seed=2, systems=3, queries=12, depth=5), tmp_path / "c")
     asked = ("compare", tmp_path / "c" / "runs", "--qrels", tmp_path / "c" / "qrels.txt", "--format", "json")
     mapped = json.loads(probeval(*asked, "--metric", "DCG@5").out)["pairs"]
     assert all(0 <= row["p_sat"] <= 1 and 0 <= row["noticed"] <= 1 for row in mapped)

@@ -40,7 +40,7 @@ RESULT = {"metric", "model", "target", "pool", "judged", "confidence", "systems"
 
 @pytest.fixture(scope="module")
 def campaign() -> Collection:
-    return synthetic_campaign(np.random.default_rng(7), systems=5, queries=6, depth=8, docs=20, groups=3)
+    return synthetic_campaign(seed=7, systems=5, queries=6, depth=8, docs=20, groups=3)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import csv
 import io
 import re
 
-import numpy as np
 import pytest
 
 from probeval.cli.options import OutputFormat
@@ -21,7 +20,7 @@ NAMES = (r"$\foo$", "a|b", "=run_1")  # of systems
 def place(tmp_path_factory):
     """Runs with names that Markdown, LaTeX and spreadsheets read in their own way, and their judgments."""
     folder = tmp_path_factory.mktemp("formats")
-    made = synthetic_campaign(np.random.default_rng(4), systems=3, queries=5, depth=5)
+    made = synthetic_campaign(seed=4, systems=3, queries=5, depth=5)
     write_campaign(made, folder / "campaign")
     for name, path in zip(NAMES, sorted((folder / "campaign" / "runs").iterdir()), strict=True):
         path.rename(path.with_name(f"{name}.gz"))

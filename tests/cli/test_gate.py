@@ -29,7 +29,7 @@ ACTION = ROOT / ".github" / "actions" / "gate"
 def place(tmp_path_factory) -> Path:
     """Runs, complete judgments and some; by P@5 the second system is worse than the first."""
     folder = tmp_path_factory.mktemp("gate")
-    campaign = synthetic_campaign(np.random.default_rng(1), systems=2, queries=12, depth=5)
+    campaign = synthetic_campaign(seed=1, systems=2, queries=12, depth=5)
     write_campaign(campaign, folder)
     assert campaign.judgments is not None
     write_qrels(folder / "all.txt", campaign.judgments)

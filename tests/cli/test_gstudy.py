@@ -18,7 +18,7 @@ MATRIX = "topic,a,b,c,d\n" + "".join(
 
 @pytest.fixture
 def campaign(tmp_path):
-    write_campaign(synthetic_campaign(np.random.default_rng(5), systems=5, queries=8, depth=6), tmp_path / "campaign")
+    write_campaign(synthetic_campaign(seed=5, systems=5, queries=8, depth=6), tmp_path / "campaign")
     return tmp_path / "campaign"
 
 

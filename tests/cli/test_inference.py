@@ -18,7 +18,7 @@ pytestmark = pytest.mark.bayes
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A campaign folder, with a third of the judgments in few.txt beside."""
-    campaign = synthetic_campaign(np.random.default_rng(7), systems=5, queries=6, depth=8, docs=20, groups=3)
+    campaign = synthetic_campaign(seed=7, systems=5, queries=6, depth=8, docs=20, groups=3)
     path = tmp_path_factory.mktemp("campaign")
     write_campaign(campaign, path)
     order = np.random.default_rng(1).permutation(len(campaign.judgments))

@@ -31,7 +31,7 @@ WITH_LABELS = (evaluate, next_pairs, simulate, compare, report, plan, features, 
 
 @pytest.fixture(scope="module")
 def campaign() -> Collection:
-    return synthetic_campaign(np.random.default_rng(5), systems=4, queries=6, depth=6, docs=20, groups=3)
+    return synthetic_campaign(seed=5, systems=4, queries=6, depth=6, docs=20, groups=3)
 
 
 @pytest.fixture

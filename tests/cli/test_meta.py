@@ -7,11 +7,10 @@ import io
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import probeval as library
-from probeval.cli.meta import parse_levels
+from probeval.api.meta import parse_levels
 from probeval.errors import ProbevalError
 
 QUICK = ("--splits", 5, "--samples", 50)
@@ -22,7 +21,7 @@ def folders(tmp_path_factory):
     """Two campaigns on other scales."""
     root = tmp_path_factory.mktemp("meta")
     for name, scale in (("first", library.Scale.graded(2)), ("second", library.Scale.binary())):
-        made = library.synthetic_campaign(np.random.default_rng(2), systems=5, queries=12, depth=5, scale=scale)
+        made = library.synthetic_campaign(seed=2, systems=5, queries=12, depth=5, scale=scale)
         library.write_campaign(replace(made, name=name), root / name)
     return [root / "first", root / "second"]
 

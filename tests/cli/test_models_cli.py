@@ -23,9 +23,7 @@ def folders(tmp_path_factory) -> Path:
     for i, (name, scale) in enumerate(
         (("first", Scale.graded(2)), ("second", Scale.binary()), ("third", Scale.graded(2)))
     ):
-        campaign = synthetic_campaign(
-            np.random.default_rng(i), systems=6, queries=8, depth=12, docs=30, groups=3, scale=scale
-        )
+        campaign = synthetic_campaign(seed=i, systems=6, queries=8, depth=12, docs=30, groups=3, scale=scale)
         write_campaign(replace(campaign, name=name), root / name)
     return root
 
@@ -43,7 +41,7 @@ def test_features_as_csv(probeval, folders):
     assert (said.code, said.err) == (0, "")
     rows = records(said.out)
     assert list(rows[0]) == ["query", "doc", "fSYS", "fSYS@12"]
-    campaign = synthetic_campaign(np.random.default_rng(0), systems=6, queries=8, depth=12, docs=30, groups=3)
+    campaign = synthetic_campaign(seed=0, systems=6, queries=8, depth=12, docs=30, groups=3)
     expected = compute_features(campaign.problem(depth=5), ["fSYS", "fSYS@12"])
     assert [(r["query"], r["doc"]) for r in rows] == [expected.pool.label(i) for i in range(len(expected.pool))]
     np.testing.assert_allclose([[float(r["fSYS"]), float(r["fSYS@12"])] for r in rows], expected.values)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 from probeval.data import write_campaign
@@ -13,7 +12,7 @@ from probeval.relevance import synthetic_campaign
 
 @pytest.fixture
 def campaign(tmp_path):
-    write_campaign(synthetic_campaign(np.random.default_rng(5), systems=5, queries=8, depth=6), tmp_path / "campaign")
+    write_campaign(synthetic_campaign(seed=5, systems=5, queries=8, depth=6), tmp_path / "campaign")
     return tmp_path / "campaign"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 from probeval.data import write_campaign
@@ -13,7 +12,7 @@ from probeval.relevance import synthetic_campaign
 
 @pytest.fixture
 def files(tmp_path):
-    campaign = synthetic_campaign(np.random.default_rng(3), systems=5, queries=6, depth=5)
+    campaign = synthetic_campaign(seed=3, systems=5, queries=6, depth=5)
     write_campaign(campaign, tmp_path / "c")
     runs = [tmp_path / "c" / "runs" / f"{s}.gz" for s in campaign.runs.systems[:2]]
     return campaign, tmp_path / "c", [*runs, "--metric", "nDCG@5", "--scale", "graded:2"]

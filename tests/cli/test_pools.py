@@ -7,7 +7,6 @@ import io
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from probeval.data import write_campaign
@@ -18,7 +17,7 @@ from probeval.relevance import synthetic_campaign
 def folders(tmp_path_factory) -> list[Path]:
     place = tmp_path_factory.mktemp("pools")
     for seed, name in enumerate(("first", "second")):
-        write_campaign(synthetic_campaign(np.random.default_rng(seed), systems=5, queries=8, depth=10), place / name)
+        write_campaign(synthetic_campaign(seed=seed, systems=5, queries=8, depth=10), place / name)
     return [place / "first", place / "second"]
 
 

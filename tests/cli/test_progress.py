@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import sys
 
-import numpy as np
 import pytest
 
 from probeval import synthetic_campaign
@@ -22,7 +21,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(scope="module")
 def collection():
-    return synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=10, observers=1)
+    return synthetic_campaign(seed=1, systems=4, queries=5, depth=10, observers=1)
 
 
 def said(monkeypatch, stream, *, quiet=False, seconds=40.0):

@@ -21,7 +21,7 @@ from probeval.relevance import synthetic_campaign
 def folder(tmp_path_factory) -> Path:
     """A campaign of four systems, half judged, and two later systems."""
     path = tmp_path_factory.mktemp("campaign")
-    made = synthetic_campaign(np.random.default_rng(5), systems=6, queries=6, depth=6, docs=15)
+    made = synthetic_campaign(seed=5, systems=6, queries=6, depth=6, docs=15)
     first, later = made.runs.systems[:4], made.runs.systems[4:]
     write_campaign(replace(made, runs=made.runs.select(first)), path)
     write_qrels(path / "half.qrels", made.judgments.take(np.arange(len(made.judgments)) % 2 == 0))

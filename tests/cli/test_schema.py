@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two small campaigns, and a part of the judgments of the first."""
     place = tmp_path_factory.mktemp("schema")
     for name, seed in (("first", 1), ("second", 2)):
-        campaign = synthetic_campaign(np.random.default_rng(seed), systems=4, queries=6, depth=5)
+        campaign = synthetic_campaign(seed=seed, systems=4, queries=6, depth=5)
         write_campaign(campaign, place / name)
         if name == "first":
             assert campaign.judgments is not None

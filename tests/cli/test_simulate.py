@@ -9,7 +9,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from probeval.data import read_campaign, write_campaign
@@ -22,7 +21,7 @@ def folders(tmp_path_factory) -> list[Path]:
     """Three small campaigns."""
     root = tmp_path_factory.mktemp("campaigns")
     for i, name in enumerate(("first", "second", "third")):
-        made = synthetic_campaign(np.random.default_rng(i), systems=5, queries=6, depth=6, docs=15)
+        made = synthetic_campaign(seed=i, systems=5, queries=6, depth=6, docs=15)
         write_campaign(replace(made, name=name, metadata=None), root / name)
     return [root / name for name in ("first", "second", "third")]
 

@@ -19,7 +19,7 @@ WORDS = ("harbour", "violin", "glacier", "pepper")
 def folder(tmp_path_factory) -> Path:
     """A small campaign, a third of its judgments in few.qrels, and texts by the grade of each document."""
     path = tmp_path_factory.mktemp("campaign")
-    made = synthetic_campaign(np.random.default_rng(5), systems=5, queries=8, depth=6, docs=15)
+    made = synthetic_campaign(seed=5, systems=5, queries=8, depth=6, docs=15)
     write_campaign(made, path)
     order = np.random.default_rng(1).permutation(len(made.judgments))
     write_qrels(path / "few.qrels", made.judgments.take(order[: len(order) // 3]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from probeval.data import Collection, read_judgments, write_campaign
@@ -16,7 +15,7 @@ METRIC = ("--metric", "DCG@5", "--model", "uniform", "--scale", "graded:2")
 
 @pytest.fixture(scope="module")
 def made() -> Collection:
-    return synthetic_campaign(np.random.default_rng(5), systems=3, queries=3, depth=5, docs=8)
+    return synthetic_campaign(seed=5, systems=3, queries=3, depth=5, docs=8)
 
 
 @pytest.fixture

@@ -27,9 +27,7 @@ def folders(tmp_path_factory) -> list[Path]:
         ("partly", Scale.binary()),
     )
     for i, (name, scale) in enumerate(made):
-        campaign = synthetic_campaign(
-            np.random.default_rng(i), systems=5, queries=6, depth=8, docs=20, groups=3, scale=scale
-        )
+        campaign = synthetic_campaign(seed=i, systems=5, queries=6, depth=8, docs=20, groups=3, scale=scale)
         if name == "partly":
             judged = campaign.judgments
             campaign = replace(campaign, judgments=judged.take(np.arange(0, len(judged), 2)))

@@ -59,7 +59,7 @@ def test_a_missing_column_is_named() -> None:
 
 
 def test_campaign_folders_hold_answers(tmp_path: Path) -> None:
-    campaign = synthetic_campaign(np.random.default_rng(1), systems=3, queries=2, depth=3)
+    campaign = synthetic_campaign(seed=1, systems=3, queries=2, depth=3)
     doc = [campaign.runs.pool.label(i)[1] for i in range(2)]
     answers = as_answers(pd.DataFrame({"query": ["q1"], "left": doc[:1], "right": doc[1:], "choice": ["left"]}))
     numbers = as_magnitudes(pd.DataFrame({"query": ["q1"], "doc": doc[:1], "number": [12.5]}))

@@ -9,7 +9,7 @@ import pytest
 
 from probeval.data import Collection, Judgments, Runs, Scale, read_campaign
 from probeval.features import JudgedFeatures, compute_features, judged_features, relevance_of
-from probeval.relevance import synthetic_campaign
+from probeval.relevance import SyntheticCampaign
 
 NAMES = ["aSYS", "dSYS", "aDOC", "nDOC", "a[source]"]
 
@@ -66,7 +66,7 @@ def read(totals: JudgedFeatures, *, source: bool = True) -> np.ndarray:
 def test_any_number_of_systems(systems):
     # More than one word of bits, and word boundaries.
     rng = np.random.default_rng(systems)
-    campaign = synthetic_campaign(rng, systems=systems, queries=3, depth=4, docs=40)
+    campaign = SyntheticCampaign(systems=systems, queries=3, depth=4, docs=40).draw(rng)
     totals = judged_features(campaign.problem(depth=4), ["source"])
     relevance, pool = totals.relevance, totals.neighbours.pool
     runs = campaign.runs.top(4)

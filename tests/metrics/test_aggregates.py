@@ -10,7 +10,7 @@ from probeval.metrics import AGGREGATES, aggregate_queries, measure
 from probeval.relevance import FallbackModel, Uniform, synthetic_campaign
 from probeval.scores import evaluate
 
-CAMPAIGN = synthetic_campaign(np.random.default_rng(3), systems=3, queries=12, depth=5)
+CAMPAIGN = synthetic_campaign(seed=3, systems=3, queries=12, depth=5)
 
 
 def test_the_worked_values():
@@ -54,7 +54,7 @@ def test_a_model_with_all_judged_has_the_same_means(aggregate):
 
 def test_the_sd_for_new_queries_is_that_of_resampled_queries():
     # Without zeros the delta method is close: 60 lognormal scores, whose geometric mean is exp of a mean.
-    from probeval.scores.joint import Joint, with_aggregate
+    from probeval.scores.scores import Joint, with_aggregate
 
     rng = np.random.default_rng(4)
     values = np.exp(rng.normal(-1.5, 0.4, size=(1, 1, 60)))

@@ -15,7 +15,7 @@ from probeval.relevance import synthetic_campaign
 
 @pytest.fixture(scope="module")
 def found() -> Curves:
-    campaign = synthetic_campaign(np.random.default_rng(5), systems=9, queries=12, depth=10)
+    campaign = synthetic_campaign(seed=5, systems=9, queries=12, depth=10)
     assert campaign.judgments is not None
     return measure_curves(campaign.runs, campaign.judgments, rel=2, depth=6)
 
@@ -56,7 +56,7 @@ def test_curves_and_counts_agree(found: Curves) -> None:
 
 
 def test_means_of_relevant_documents_are_those_of_the_measures() -> None:
-    campaign = synthetic_campaign(np.random.default_rng(5), systems=3, queries=6, depth=5)
+    campaign = synthetic_campaign(seed=5, systems=3, queries=6, depth=5)
     assert campaign.judgments is not None
     found = measure_curves(campaign.runs, campaign.judgments, depth=5)
     p = measure(campaign.runs, campaign.judgments, "P@5").values.mean(axis=1)

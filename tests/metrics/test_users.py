@@ -19,7 +19,7 @@ mapped = pytest.mark.parametrize(("metric", "name"), MAPPED.items())
 
 @pytest.fixture(scope="module")
 def campaign():
-    return synthetic_campaign(np.random.default_rng(2), systems=5, queries=12, depth=8)
+    return synthetic_campaign(seed=2, systems=5, queries=12, depth=8)
 
 
 @mapped

@@ -14,6 +14,7 @@ from probeval.data import Collection, Judgments, LabelTable, Metadata, split, wr
 from probeval.errors import ProbevalError
 from probeval.features import standards
 from probeval.partitioned import PartitionedEstimate, tasks
+from probeval.relevance import SyntheticCampaign
 from probeval.reports import Table
 from tests.heard import Heard
 
@@ -25,7 +26,7 @@ SAME = {"rtol": 0, "atol": 1e-9}
 def campaign() -> Collection:
     """A campaign with labels of all pairs, of which one source leaves some out, and some judgments."""
     rng = np.random.default_rng(3)
-    full = probeval.synthetic_campaign(rng, systems=4, queries=QUERIES, depth=5, docs=30)
+    full = SyntheticCampaign(systems=4, queries=QUERIES, depth=5, docs=30).draw(rng)
     full = replace(full, metadata=None)
     assert full.judgments is not None
     grades = full.judgments.on(full.runs.pool).grades()

@@ -112,7 +112,7 @@ def test_scores_rise_and_fall_as_in_table_4_7():
 
 @pytest.fixture(scope="module")
 def pool():
-    return choose_pool(synthetic_campaign(np.random.default_rng(4), systems=8, queries=15, depth=20))
+    return choose_pool(synthetic_campaign(seed=4, systems=8, queries=15, depth=20))
 
 
 def test_rows_against_a_plain_calculation(pool):

@@ -14,7 +14,7 @@ from probeval.plots import plot_multiplicity, plot_pools, plot_trends
 
 
 def made(seed: int, name: str, *, judged: float = 1.0) -> Collection:
-    campaign = probeval.synthetic_campaign(np.random.default_rng(seed), systems=6, queries=12, depth=20)
+    campaign = probeval.synthetic_campaign(seed=seed, systems=6, queries=12, depth=20)
     kept = np.random.default_rng(0).random(len(campaign.judgments)) < judged
     return replace(campaign, name=name, judgments=campaign.judgments.take(kept))
 

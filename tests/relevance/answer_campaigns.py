@@ -12,7 +12,7 @@ from probeval.arrays import Floats
 from probeval.data import Collection, Judgments, Magnitudes, PairAnswers, Scale, as_answers, as_magnitudes
 from probeval.data.pool import QueryBlock
 from probeval.metrics import measure, parse
-from probeval.relevance import load_card, synthetic_campaign
+from probeval.relevance import SyntheticCampaign, load_card
 from probeval.relevance.answers.priors import relevance_before
 from probeval.relevance.answers.questions import NOISE, SLOPE, STEEP
 from probeval.relevance.answers.verdicts import AnswersUsed, answers_used
@@ -48,9 +48,9 @@ class Truth:
 def draw_truth(rng: np.random.Generator, *, queries: int = 20, systems: int = 5, docs: int = 8) -> Truth:
     """Draw a campaign: variances, parameters, relevance and grades from the prior of the card."""
     model = hierarchical()
-    runs = synthetic_campaign(
-        rng, systems=systems, queries=queries, depth=DEPTH, docs=docs, prior=model.prior, scale=SCALE
-    )
+    runs = SyntheticCampaign(
+        systems=systems, queries=queries, depth=DEPTH, docs=docs, prior=model.prior, scale=SCALE
+    ).draw(rng)
     collection = replace(runs, judgments=None)
     design = model.unlabelled(collection.problem(depth=DEPTH, scale=SCALE))
     sds = {e.name: float(np.exp(rng.normal(e.log_sd.mean, e.log_sd.sd))) for e in design.effects}

@@ -17,7 +17,7 @@ import numpy as np
 from probeval.arrays import objects
 from probeval.data import Collection, Metadata
 from probeval.relevance import choose_model, synthetic_campaign
-from probeval.relevance.cards.store import SHELVES, read_card
+from probeval.relevance.cards.card import SHELVES, read_card
 from tests.data.hostile_files import VALUES, WORDS, Attempt, json_places, run, spoiled_bytes
 
 OLD = Path(__file__).parents[1] / "compatibility"
@@ -97,7 +97,7 @@ def use(known: list[bytes], campaign: Collection) -> Attempt:
 
 def attempts() -> Attempt:
     """Attempts at cards, each by its own number."""
-    made = synthetic_campaign(np.random.default_rng(7), systems=3, queries=2, depth=5, docs=8, groups=2)
+    made = synthetic_campaign(seed=7, systems=3, queries=2, depth=5, docs=8, groups=2)
     docs = made.runs.pool.docs
     groups = {name: objects([f"{name}{i % 3}" for i in range(len(docs))]) for name in ("artist", "genre")}
     return use(cards(), replace(made, metadata=Metadata(docs, groups)))

@@ -24,7 +24,7 @@ from probeval.relevance import (
     load_card,
     synthetic_campaign,
 )
-from probeval.relevance.cards.store import read_card, write_card
+from probeval.relevance.cards.card import read_card, write_card
 
 SHIPPED = [
     "mirex-jud-broad-published",
@@ -53,7 +53,7 @@ print(sorted({"statsmodels", "pymc", "arviz", "matplotlib"} & set(sys.modules)))
 
 @pytest.fixture(scope="module")
 def campaign() -> Collection:
-    return synthetic_campaign(np.random.default_rng(21), systems=6, queries=12, depth=8, docs=25)
+    return synthetic_campaign(seed=21, systems=6, queries=12, depth=8, docs=25)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ SCALE = Scale.graded(2)
 @pytest.fixture(scope="module")
 def votes():
     """Three people grade every pair of a campaign, each with slips."""
-    campaign = synthetic_campaign(np.random.default_rng(5), systems=6, queries=12, depth=5)
+    campaign = synthetic_campaign(seed=5, systems=6, queries=12, depth=5)
     rng = np.random.default_rng(0)
     pool = campaign.runs.top(5).pool
     grades = campaign.judgments.on(pool).grades()

@@ -41,7 +41,7 @@ PRIOR = HierarchicalPrior(
 
 
 def campaign(scale, judged=25):
-    made = synthetic_campaign(np.random.default_rng(3), systems=6, queries=5, depth=DEPTH, docs=15, scale=scale)
+    made = synthetic_campaign(seed=3, systems=6, queries=5, depth=DEPTH, docs=15, scale=scale)
     few = np.random.default_rng(4).permutation(len(made.judgments))[:judged]
     return replace(made, judgments=made.judgments.take(few))
 
@@ -127,7 +127,7 @@ def test_a_belief_says_how_pairs_depend_by_where_it_comes_from():
 
 def test_following_is_predicting_and_a_start_changes_little():
     scale = Scale.graded(2)
-    full = synthetic_campaign(np.random.default_rng(3), systems=6, queries=5, depth=DEPTH, docs=15, scale=scale)
+    full = synthetic_campaign(seed=3, systems=6, queries=5, depth=DEPTH, docs=15, scale=scale)
     model = Hierarchical(PRIOR, draws=2000)
     online = follow(model, replace(full, judgments=None).problem(depth=DEPTH, scale=scale))
     first, more = (full.judgments.take(np.arange(n)) for n in (20, 30))

@@ -12,6 +12,7 @@ from probeval.data import Scale
 from probeval.errors import ModelError
 from probeval.relevance import (
     OrdinalModel,
+    SyntheticCampaign,
     TrainingData,
     cross_validate,
     diagnose,
@@ -228,9 +229,9 @@ def test_terms_that_do_not_turn_are_not_named():
 
 def test_a_card_from_two_campaigns():
     draw = np.random.default_rng(12)
-    first = replace(synthetic_campaign(draw, systems=5, queries=10, depth=8, docs=20), name="first")
+    first = replace(SyntheticCampaign(systems=5, queries=10, depth=8, docs=20).draw(draw), name="first")
     second = replace(
-        synthetic_campaign(draw, systems=5, queries=8, depth=8, docs=20, scale=Scale.binary()), name="second"
+        SyntheticCampaign(systems=5, queries=8, depth=8, docs=20, scale=Scale.binary()).draw(draw), name="second"
     )
     card = fit_card([first, second], name="mine", title="Mine.", terms=[("fSYS", "aDOC"), ("fSYS",)], depth=8)
     assert [m.kind for m in card.models] == ["ordinal", "ordinal", "empirical"]
@@ -252,7 +253,7 @@ def test_a_card_from_two_campaigns():
 
 
 def test_campaigns_of_one_name_or_none_judged():
-    campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=4, depth=5)
+    campaign = synthetic_campaign(seed=1, systems=4, queries=4, depth=5)
     for several in ([campaign, campaign], [replace(campaign, judgments=None)]):
         with pytest.raises(ModelError, match="judgments and a name of its own"):
             fit_card(several, name="n", title="t", terms=[("fSYS",)], depth=5)

@@ -137,7 +137,7 @@ class Counted:
 
 
 def test_a_large_pool_is_never_held_at_once_and_gives_the_same_numbers(monkeypatch):
-    campaign = synthetic_campaign(np.random.default_rng(1), systems=5, queries=20, depth=5, docs=15)
+    campaign = synthetic_campaign(seed=1, systems=5, queries=20, depth=5, docs=15)
     runs, scale = campaign.runs, Scale.graded(2)
     rng = np.random.default_rng(2)
     p = rng.dirichlet([1, 1, 1], size=(6, len(runs.pool)))
@@ -162,7 +162,7 @@ def test_a_large_pool_is_never_held_at_once_and_gives_the_same_numbers(monkeypat
 
 
 def test_the_summary_is_that_of_the_moments():
-    campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=4)
+    campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=4)
     pool, scale = campaign.runs.pool, Scale.graded(2)
     p = np.random.default_rng(2).dirichlet([1, 1, 1], size=(5, len(pool)))
     relevance = RelevanceDistribution.of(pool, scale, p, judgments=campaign.judgments.take(np.arange(4)))

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from probeval.data import Judgments, Runs, Scale
 from probeval.errors import ModelError
 from probeval.features import compute_features
-from probeval.relevance import Hierarchical, HierarchicalPrior, effects, synthetic_campaign
+from probeval.relevance import Hierarchical, HierarchicalPrior, SyntheticCampaign, effects, synthetic_campaign
 from probeval.relevance.effects.effect import CampaignView, Columns, Effect
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.normal import Normal
@@ -30,7 +30,7 @@ PRIOR = HierarchicalPrior(
 
 @pytest.fixture(scope="module")
 def campaign():
-    made = synthetic_campaign(np.random.default_rng(0), systems=6, queries=7, depth=5)
+    made = synthetic_campaign(seed=0, systems=6, queries=7, depth=5)
     some = np.random.default_rng(0).permutation(len(made.judgments))[:40]
     return replace(made, judgments=made.judgments.take(some))
 
@@ -174,13 +174,13 @@ def test_nearly_equal_lists_change_nothing(campaign):
 
 def test_synthetic_observers_of_a_prior_may_have_views_that_no_list_asks_for():
     prior = replace(PRIOR, log_sds={k: n for k, n in PRIOR.log_sds.items() if not k.startswith("group")})
-    made = synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=4, prior=prior, observers=1)
+    made = synthetic_campaign(seed=1, systems=4, queries=5, depth=4, prior=prior, observers=1)
     assert made.labels is not None
 
 
 def test_judgments_tell_whether_short_lists_are_better():
     rng = np.random.default_rng(3)
-    made = synthetic_campaign(rng, systems=8, queries=20, depth=6)
+    made = SyntheticCampaign(systems=8, queries=20, depth=6).draw(rng)
     short = set(made.runs.systems[:3])
     cut = shortened(made, dict.fromkeys(short, 2))
     by_short = np.zeros(len(cut.runs.pool), dtype=bool)

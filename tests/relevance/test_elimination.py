@@ -132,10 +132,10 @@ def test_people_differ_more_than_a_model_errs(data: Path) -> None:
 
 def test_one_assessor_is_no_yardstick() -> None:
     with pytest.raises(ModelError, match="ordinal models"):
-        fit([_small()], select=0.01)
+        fit([_small()], kind="hierarchical", select=0.01)
     with pytest.raises(DataError, match="no pair has judgments by several assessors"):
         fit([_small()], kind="ordinal", terms=[["fSYS"]], assessors=Judgments.rows(["q"], ["d"], [1]))
 
 
 def _small() -> Collection:
-    return synthetic_campaign(np.random.default_rng(1), systems=3, queries=4, depth=3)
+    return synthetic_campaign(seed=1, systems=3, queries=4, depth=3)

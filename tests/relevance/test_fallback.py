@@ -84,7 +84,7 @@ def test_judged_pairs_are_certain_and_the_others_are_as_said(holes):
 def test_bins_and_the_uniform_side_by_side():
     """On a fine scale an ordinal model speaks in ten bins and the uniform in all 101 grades."""
     scale = Scale.fine()
-    campaign = synthetic_campaign(np.random.default_rng(4), systems=4, queries=3, depth=5, docs=15, scale=scale)
+    campaign = synthetic_campaign(seed=4, systems=4, queries=3, depth=5, docs=15, scale=scale)
     first = campaign.judgments.take(campaign.judgments.pool.query[campaign.judgments.pair] == 0)
     some = replace(campaign, judgments=first.take(np.arange(len(first)) > 0))
     chain = FallbackModel([ordinal("aDOC", tuple(np.linspace(3, -3, 9))), Uniform()])

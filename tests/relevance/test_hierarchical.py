@@ -41,7 +41,7 @@ PRIOR = HierarchicalPrior(
 
 
 def campaign(seed=0, *, systems=6, queries=7, depth=5):
-    return synthetic_campaign(np.random.default_rng(seed), systems=systems, queries=queries, depth=depth)
+    return synthetic_campaign(seed=seed, systems=systems, queries=queries, depth=depth)
 
 
 def few(collection, n, seed=0):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from probeval.errors import ModelError
-from probeval.relevance.cards.store import read_card
+from probeval.relevance.cards.card import read_card
 from tests.data.hostile_files import attack
 from tests.data.test_hostile_files import check_by_itself
 from tests.relevance.hostile_cards import attempts, cards

@@ -47,9 +47,7 @@ def prior_of(collection: Collection) -> HierarchicalPrior:
 @pytest.fixture(scope="module")
 def campaign() -> Collection:
     """5 systems, 4 queries, 5 ranks, labels by two families, of which a tenth is missing."""
-    campaign = synthetic_campaign(
-        np.random.default_rng(3), systems=5, queries=4, depth=5, docs=10, groups=3, observers=OBSERVERS
-    )
+    campaign = synthetic_campaign(seed=3, systems=5, queries=4, depth=5, docs=10, groups=3, observers=OBSERVERS)
     missing = np.random.default_rng(1).random(campaign.labels.values.shape) < 0.1
     missing[:3] = True  # pairs without any label
     return replace(campaign, labels=replace(campaign.labels, values=np.where(missing, np.nan, campaign.labels.values)))

@@ -88,7 +88,7 @@ def test_the_level_is_that_of_mean_labels():
 
 
 def test_with_runs_pairs_count_once_for_each_system_and_noise_divides_the_slope():
-    campaign = synthetic_campaign(np.random.default_rng(5), systems=8, queries=20, depth=10, docs=40)
+    campaign = synthetic_campaign(seed=5, systems=8, queries=20, depth=10, docs=40)
     grade = campaign.judgments.on(campaign.runs.pool).grades()
     rng, found = np.random.default_rng(6), []
     for _ in range(5):
@@ -130,7 +130,7 @@ def test_people_and_machines_have_priors_of_their_own():
 
 
 def test_biases_towards_systems_come_back_whatever_the_noise():
-    campaign = synthetic_campaign(np.random.default_rng(5), systems=12, queries=30, depth=10, docs=40)
+    campaign = synthetic_campaign(seed=5, systems=12, queries=30, depth=10, docs=40)
     pool, has = campaign.runs.pool, np.zeros((len(campaign.runs.pool), 12))
     for system, pairs in enumerate(campaign.runs.pairs):
         has[pairs[pairs >= 0], system] = 1

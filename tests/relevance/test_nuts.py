@@ -63,7 +63,7 @@ def some_judged(collection: Collection, design: ModelDesign, keep: np.ndarray) -
 @pytest.fixture(scope="module")
 def campaign() -> Collection:
     """5 systems in 2 teams, 4 queries, 5 ranks."""
-    return synthetic_campaign(np.random.default_rng(3), systems=5, queries=4, depth=5, docs=10, groups=3)
+    return synthetic_campaign(seed=3, systems=5, queries=4, depth=5, docs=10, groups=3)
 
 
 @pytest.fixture(scope="module")

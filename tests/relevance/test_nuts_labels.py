@@ -68,7 +68,7 @@ def some_judged(collection: Collection, design: ModelDesign, n: int) -> Codes:
 def campaign() -> Collection:
     """20 queries, 8 systems, labels by three observers of two families."""
     return synthetic_campaign(
-        np.random.default_rng(11),
+        seed=11,
         systems=8,
         queries=20,
         depth=5,

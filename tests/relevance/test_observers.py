@@ -41,7 +41,7 @@ MODEL = Hierarchical(
 @pytest.fixture(scope="module")
 def campaign():
     """A campaign of 10 systems and 25 queries, every pair judged on 0-2."""
-    return synthetic_campaign(np.random.default_rng(5), systems=10, queries=25, depth=DEPTH, docs=40)
+    return synthetic_campaign(seed=5, systems=10, queries=25, depth=DEPTH, docs=40)
 
 
 def grades(campaign):
@@ -105,7 +105,7 @@ def test_labels_never_make_a_pair_certain_and_judgments_do(campaign):
 
 
 def test_one_query(campaign):
-    small = synthetic_campaign(np.random.default_rng(6), systems=5, queries=1, depth=DEPTH, docs=30)
+    small = synthetic_campaign(seed=6, systems=5, queries=1, depth=DEPTH, docs=30)
     for judged in (None, 4):
         mean, sd = scores(with_labels(small, judged, bot=noisy(small)))
         assert np.isfinite(mean).all()
@@ -124,7 +124,7 @@ def test_equal_labels_are_left_out(campaign, judged):
 
 
 def test_labels_on_a_third_of_the_pairs():
-    campaign = synthetic_campaign(np.random.default_rng(5), systems=10, queries=70, depth=DEPTH, docs=40)
+    campaign = synthetic_campaign(seed=5, systems=10, queries=70, depth=DEPTH, docs=40)
     labels = noisy(campaign)
     labelled = np.random.default_rng(3).random(len(labels)) < 1 / 3
     some = with_labels(campaign, bot=np.where(labelled, labels, np.nan))
@@ -258,7 +258,7 @@ def similarity(campaign, seed=0):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_numbers_of_an_unknown_name_that_favour_systems_change_little(seed):
-    campaign = synthetic_campaign(np.random.default_rng(seed), systems=12, queries=30, depth=DEPTH, docs=40)
+    campaign = synthetic_campaign(seed=seed, systems=12, queries=30, depth=DEPTH, docs=40)
     given = with_labels(campaign, mine=similarity(campaign, seed))
     predicted = [SHIPPED.predict(c.problem(depth=DEPTH, scale=SCALE)) for c in (given, without(campaign))]
     labelled, plain = (evaluate(campaign.runs.top(DEPTH), p, "DCG@10") for p in predicted)
@@ -268,7 +268,7 @@ def test_numbers_of_an_unknown_name_that_favour_systems_change_little(seed):
 
 
 def test_two_runs_do_not_turn_a_known_judge():
-    campaign = synthetic_campaign(np.random.default_rng(4), systems=6, queries=40, depth=DEPTH, docs=40)
+    campaign = synthetic_campaign(seed=4, systems=6, queries=40, depth=DEPTH, docs=40)
     labels = noisy(campaign)
     for systems in (campaign.runs.systems[:2], campaign.runs.systems[2:4]):
         runs = campaign.runs.select(systems)
@@ -278,7 +278,7 @@ def test_two_runs_do_not_turn_a_known_judge():
 
 
 def test_judgments_that_tell_the_kind_of_numbers():
-    campaign = synthetic_campaign(np.random.default_rng(1), systems=10, queries=30, depth=DEPTH, docs=40)
+    campaign = synthetic_campaign(seed=1, systems=10, queries=30, depth=DEPTH, docs=40)
     numbers = noisy(campaign) + 0.1 * np.random.default_rng(0).normal(size=len(campaign.runs.pool))
 
     def needed(**columns):

@@ -15,9 +15,9 @@ from probeval.features import compute_features
 from probeval.relevance import (
     FittedOrdinal,
     OrdinalModel,
+    SyntheticCampaign,
     likelihood_ratios,
     proportional_odds,
-    synthetic_campaign,
     training_data,
 )
 from probeval.relevance.models.checkpoints import judging_checkpoints
@@ -32,8 +32,8 @@ OUTPUTS = ("log(fSYS)", "fSYS:bRANK")
 def campaigns() -> list[Collection]:
     """Two campaigns of different scales."""
     draw = np.random.default_rng(17)
-    graded = synthetic_campaign(draw, systems=6, queries=12, depth=8, docs=25)
-    binary = synthetic_campaign(draw, systems=5, queries=9, depth=8, docs=25, scale=Scale.binary())
+    graded = SyntheticCampaign(systems=6, queries=12, depth=8, docs=25).draw(draw)
+    binary = SyntheticCampaign(systems=5, queries=9, depth=8, docs=25, scale=Scale.binary()).draw(draw)
     return [replace(graded, name="graded"), replace(binary, name="binary")]
 
 

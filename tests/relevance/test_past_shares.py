@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from probeval.data import Scale
@@ -16,7 +15,7 @@ MUSIC_CARDS = [
 @pytest.fixture(scope="module")
 def bare():
     """Runs alone: no metadata, no judgments."""
-    made = synthetic_campaign(np.random.default_rng(1), systems=3, queries=4, depth=5)
+    made = synthetic_campaign(seed=1, systems=3, queries=4, depth=5)
     return replace(made, judgments=None, metadata=None)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from probeval.data import Judgments, Scale
-from probeval.relevance import Hierarchical, HierarchicalPrior, synthetic_campaign
+from probeval.relevance import Hierarchical, HierarchicalPrior, SyntheticCampaign
 from probeval.relevance.inference.blocks import JudgedPairs
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.newton import find_mode
@@ -36,7 +36,7 @@ SHARE = 0.3
 def drawn_campaign(seed):
     """A campaign whose grades are drawn from the prior, and the log standard deviations that they were drawn with."""
     rng = np.random.default_rng([7, seed])
-    collection = synthetic_campaign(rng, systems=10, queries=15, depth=10, docs=40)
+    collection = SyntheticCampaign(systems=10, queries=15, depth=10, docs=40).draw(rng)
     design = ModelDesign.of(PRIOR, collection.problem(depth=10, scale=SCALE))
     problem = JudgedPairs(design, np.full(len(design.pool), -1, dtype=np.int16))
     log_sd = np.array([rng.normal(e.log_sd.mean, e.log_sd.sd) for e in design.effects])

@@ -33,7 +33,7 @@ MODEL = Hierarchical(PRIOR)
 def drawn(seed=0, *, similar=2.0, **options):
     """A campaign of similar documents, all of it judged."""
     settings = {"systems": 6, "queries": 12, "depth": 8, "dimensions": 4, "sds": {"similar": similar}}
-    return synthetic_campaign(np.random.default_rng(seed), **{**settings, **options})
+    return synthetic_campaign(seed=seed, **{**settings, **options})
 
 
 def judged(collection, n, seed=0):
@@ -189,7 +189,7 @@ def test_the_sampler_has_its_directions():
 def test_synthetic_campaigns_have_it_only_with_vectors():
     with pytest.raises(ModelError, match="No effect 'similar'"):
         drawn(dimensions=0)
-    plain, vectors = (synthetic_campaign(np.random.default_rng(3), queries=3, dimensions=d) for d in (0, 5))
+    plain, vectors = (synthetic_campaign(seed=3, queries=3, dimensions=d) for d in (0, 5))
     assert plain.vectors is None
     assert vectors.vectors.values.shape == (len(vectors.runs.pool.docs), 5)
     np.testing.assert_array_equal(plain.runs.pairs, vectors.runs.pairs)

@@ -11,7 +11,7 @@ from probeval.relevance.synthetic import SPREAD
 
 
 def draw(seed: int, **sizes):
-    return synthetic_campaign(np.random.default_rng(seed), **sizes)
+    return synthetic_campaign(seed=seed, **sizes)
 
 
 def content(folder) -> dict[str, bytes]:

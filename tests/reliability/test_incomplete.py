@@ -97,7 +97,7 @@ def test_rules_refuse():
 
 
 def test_rules_and_probabilities_on_a_campaign_judged_in_part():
-    made = synthetic_campaign(np.random.default_rng(2), systems=8, queries=30, depth=5)
+    made = synthetic_campaign(seed=2, systems=8, queries=30, depth=5)
     runs, metric, scale = made.runs.top(5), parse("CG@5"), made.judgments.scale()
     full = made.judgments.codes_on(runs.pool, scale)
     rng = np.random.default_rng(4)

@@ -34,7 +34,7 @@ HALVES = SplitHalf("t", np.array([FIRST, SECOND]), np.array(SIGN, dtype=float))
 
 @pytest.fixture(scope="module")
 def scores():
-    campaign = synthetic_campaign(np.random.default_rng(5), systems=6, queries=24, depth=5)
+    campaign = synthetic_campaign(seed=5, systems=6, queries=24, depth=5)
     return measure(campaign.runs, campaign.judgments, "nDCG@5")
 
 
@@ -133,6 +133,6 @@ def test_levels_rise_between_0_and_1(wrong):
 
 
 def test_a_small_campaign_is_refused():
-    campaign = synthetic_campaign(np.random.default_rng(5), systems=3, queries=3, depth=3)
+    campaign = synthetic_campaign(seed=5, systems=3, queries=3, depth=3)
     with pytest.raises(ReliabilityError, match="at least 2 systems and 4 queries, got 3 and 3"):
         study_measure(measure(campaign.runs, campaign.judgments, "P@3"), campaign="small")

@@ -11,7 +11,7 @@ from probeval.plots import plot_measures, plot_meta, plot_rates
 
 @pytest.fixture(scope="module")
 def study():
-    campaign = probeval.synthetic_campaign(np.random.default_rng(2), systems=8, queries=24, depth=5)
+    campaign = probeval.synthetic_campaign(seed=2, systems=8, queries=24, depth=5)
     return probeval.meta_study(campaign, ["CG@5", "P@5"], tests=["t", "sign"], splits=30, alphas=[0.05, 0.1, 0.2])
 
 

@@ -23,7 +23,7 @@ def results_of(collection: Collection, choice: Choice, metric: str, *, draws: in
 def small() -> Collection:
     """A synthetic campaign whose systems differ: 6 systems, 5 queries, 8 ranks, every pair judged on 0-2."""
     sds = {"team": 1.5, "system": 1.5}
-    return synthetic_campaign(np.random.default_rng(7), systems=6, queries=5, depth=8, docs=20, groups=3, sds=sds)
+    return synthetic_campaign(seed=7, systems=6, queries=5, depth=8, docs=20, groups=3, sds=sds)
 
 
 @pytest.fixture(scope="session")

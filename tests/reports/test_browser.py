@@ -27,7 +27,7 @@ ROWS = "[...document.querySelectorAll('#ranking tbody tr')].filter(row => row.of
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of 60 systems with long names, 100 pairs judged."""
-    made = probeval.synthetic_campaign(np.random.default_rng(3), systems=60, queries=8, depth=5)
+    made = probeval.synthetic_campaign(seed=3, systems=60, queries=8, depth=5)
     names = tuple(f"{name}-of-a-team-with-a-long-name" for name in made.runs.systems)
     assert made.judgments is not None
     few = made.judgments.take(np.random.default_rng(1).permutation(len(made.judgments))[:100])
@@ -39,7 +39,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = probeval.synthetic_campaign(np.random.default_rng(7), systems=5, queries=5, depth=5)
+    made = probeval.synthetic_campaign(seed=7, systems=5, queries=5, depth=5)
     policies = [
         f"{policy}:{model}" for policy in ("mtc", "random", "gain", "variance") for model in ("uniform", "independent")
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import probeval
@@ -14,7 +13,7 @@ from probeval.reports import Table, render, report_meta, report_study
 @pytest.fixture(scope="module")
 def study():
     made = [
-        probeval.synthetic_campaign(np.random.default_rng(2), systems=5, queries=12, depth=5, scale=scale)
+        probeval.synthetic_campaign(seed=2, systems=5, queries=12, depth=5, scale=scale)
         for scale in (probeval.Scale.graded(2), probeval.Scale.binary())
     ]
     first, second = (replace(campaign, name=name) for campaign, name in zip(made, ("first", "second"), strict=True))

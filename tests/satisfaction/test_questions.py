@@ -14,7 +14,7 @@ from probeval.satisfaction import ListQuestions, choose_lists, tenths
 
 @pytest.fixture(scope="module")
 def collection() -> Collection:
-    return synthetic_campaign(np.random.default_rng(0), systems=8, queries=20)
+    return synthetic_campaign(seed=0, systems=8, queries=20)
 
 
 def chosen(collection: Collection, **options: object) -> ListQuestions:

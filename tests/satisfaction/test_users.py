@@ -22,7 +22,7 @@ USERS = Satisfaction(SCORES, MAPPING, ("a", "b", "c"), AGREEMENT)
 
 @pytest.fixture(scope="module")
 def campaign():
-    return synthetic_campaign(np.random.default_rng(1), systems=4, queries=12, depth=5)
+    return synthetic_campaign(seed=1, systems=4, queries=12, depth=5)
 
 
 @pytest.fixture(scope="module")

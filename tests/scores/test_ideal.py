@@ -18,7 +18,7 @@ from probeval.scores.ideal import Ideal
 
 @pytest.fixture(scope="module")
 def campaign():
-    return synthetic_campaign(np.random.default_rng(3), systems=5, queries=6, depth=5)
+    return synthetic_campaign(seed=3, systems=5, queries=6, depth=5)
 
 
 def first(campaign, n):

@@ -10,7 +10,7 @@ import pytest
 from probeval.data import Judgments, Runs, Scale
 from probeval.errors import ScoreError
 from probeval.metrics import parse
-from probeval.relevance import RelevanceDistribution, synthetic_campaign
+from probeval.relevance import RelevanceDistribution, SyntheticCampaign
 from probeval.scores import evaluate
 from probeval.scores.ppi import prediction_powered
 
@@ -20,7 +20,7 @@ METRIC = parse("DCG@6")
 def campaign(seed=3, noise=0.7, **sizes):
     """Runs, the grades of their pool, and noisy, too generous predictions of them as probabilities."""
     rng = np.random.default_rng(seed)
-    made = synthetic_campaign(rng, **{"systems": 6, "queries": 12, "depth": 6, "docs": 20, **sizes})
+    made = SyntheticCampaign(**{"systems": 6, "queries": 12, "depth": 6, "docs": 20, **sizes}).draw(rng)
     runs, scale = made.runs, made.scale()
     grades = made.judgments.on(runs.pool).codes(scale)
     guess = np.clip(np.round(grades + rng.normal(0.3, noise, len(grades))), 0, len(scale) - 1).astype(int)

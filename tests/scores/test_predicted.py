@@ -22,7 +22,7 @@ class Counting:
 
 
 def test_measures_of_one_depth_share_a_prediction():
-    campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=8)
+    campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=8)
     model = Counting()
     scores = score_collection(model, campaign, [parse(m) for m in ("DCG@5", "nDCG@5", "P@3", "AP@5", "AP")], seed=7)
     assert model.asked == [5, 3, 8]
@@ -33,7 +33,7 @@ def test_measures_of_one_depth_share_a_prediction():
 
 
 def test_it_is_predict_and_evaluate_with_the_streams_of_the_seed():
-    campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=8)
+    campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=8)
     some = campaign.judgments.take(np.arange(10))
     campaign = type(campaign)(campaign.name, campaign.runs, some)
     (found,) = score_collection(FallbackModel([Uniform()]), campaign, [parse("nDCG@5")], seed=3, keys=("x", 2), n=30)

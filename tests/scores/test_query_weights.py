@@ -10,7 +10,7 @@ from probeval.errors import ScoreError
 from probeval.metrics import parse
 from probeval.relevance import RelevanceDistribution
 from probeval.scores import evaluate
-from probeval.scores.joint import expected_between
+from probeval.scores.scores import expected_between
 
 WEIGHTS = np.array([3.0, 1.0, 2.0, 1.0])
 N = 20_000

@@ -18,7 +18,7 @@ UNIFORM = FallbackModel([Uniform()])
 @pytest.fixture(scope="session")
 def full() -> Collection:
     """5 systems in 2 teams, 4 queries, 5 ranks, every pair judged on 0-2."""
-    return synthetic_campaign(np.random.default_rng(11), systems=5, queries=4, depth=5, docs=14)
+    return synthetic_campaign(seed=11, systems=5, queries=4, depth=5, docs=14)
 
 
 @pytest.fixture(scope="session")

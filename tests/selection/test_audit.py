@@ -10,7 +10,7 @@ import pytest
 
 from probeval.data import Judgments, Scale
 from probeval.metrics import measure
-from probeval.relevance import RelevanceDistribution, synthetic_campaign
+from probeval.relevance import RelevanceDistribution, SyntheticCampaign
 from probeval.selection import AuditReport, Batch, Judging, Pick, audit, foresee
 from probeval.selection.audit import FEWEST, _sequences, unbiased
 from probeval.selection.batch import draw_probability
@@ -84,7 +84,7 @@ def test_draws_from_both_sides_are_unbiased_for_every_system(full, state, goal):
 def flattered(seed, *, stated):
     """The audit of two systems after 600 draws, with a model that adds to one system's gains; the true difference."""
     rng = np.random.default_rng(seed)
-    full = synthetic_campaign(rng, systems=2, queries=300, depth=10)
+    full = SyntheticCampaign(systems=2, queries=300, depth=10).draw(rng)
     first, second = (np.isin(np.arange(len(full.runs.pool)), full.runs.pairs[s]) for s in (0, 1))
     even = np.full((len(first), 3), 1 / 3)
     even += stated * (first.astype(float) - second)[:, None] * [-1, 0, 1]
@@ -186,7 +186,7 @@ def campaigns(case, n=5):
     """Audits of small campaigns judged by gain, with a model that is right, or wrong in one way."""
     for seed in range(n):
         rng = np.random.default_rng(seed)
-        blind = replace(synthetic_campaign(rng, systems=8, queries=25, depth=10), judgments=None)
+        blind = replace(SyntheticCampaign(systems=8, queries=25, depth=10).draw(rng), judgments=None)
         popularity = np.bincount(blind.runs.pairs[blind.runs.retrieved])
         logit = 1.5 * (np.log(popularity) - np.log(popularity).mean())
         up = 1 / (1 + np.exp(-np.column_stack([logit, logit - 1])))

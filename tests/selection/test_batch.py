@@ -51,7 +51,7 @@ def test_a_batch_is_what_conditioning_on_its_own_pairs_gives(state, goal):
 @pytest.fixture(scope="module")
 def labelled():
     """Two systems, and labels by which the first leads; a pool of several short lists, with nothing judged."""
-    full = synthetic_campaign(np.random.default_rng(4), systems=2, queries=150, depth=10, observers=1)
+    full = synthetic_campaign(seed=4, systems=2, queries=150, depth=10, observers=1)
     first, second = (np.isin(np.arange(len(full.runs.pool)), full.runs.pairs[s]) for s in (0, 1))
     toward = np.where(first & ~second, 1.5, np.where(second & ~first, -1.5, 0.0))
     labels = replace(full.labels, values=full.labels.values + toward[:, None])

@@ -23,7 +23,7 @@ from probeval.selection import (
 from probeval.selection.errors import add_corrections, learn_curve
 from probeval.simulation import SimulationProtocol, learn_errors, simulate
 
-CAMPAIGN = synthetic_campaign(np.random.default_rng(1), systems=5, queries=8, depth=5)
+CAMPAIGN = synthetic_campaign(seed=1, systems=5, queries=8, depth=5)
 MODEL = FallbackModel([Uniform()])
 LINE = ErrorCorrection("DCG@5", "Uniform", ("past",), (0.01, 0.05), (0.02, 0.1))  # twice the stated sd
 

@@ -16,7 +16,7 @@ DEPTH = 6
 
 @pytest.fixture(scope="module")
 def campaign():
-    made = synthetic_campaign(np.random.default_rng(3), systems=8, queries=25, depth=DEPTH)
+    made = synthetic_campaign(seed=3, systems=8, queries=25, depth=DEPTH)
     teams = {str(s): f"team{i // 2}" for i, s in enumerate(made.runs.systems)}
     return replace(made, runs=made.runs.with_teams(teams))
 

@@ -19,7 +19,7 @@ METRIC = "DCG@5"
 
 @pytest.fixture(scope="module")
 def campaign():
-    return synthetic_campaign(np.random.default_rng(3), systems=2, queries=10, depth=5, sds={"system": 1.0})
+    return synthetic_campaign(seed=3, systems=2, queries=10, depth=5, sds={"system": 1.0})
 
 
 def judged(campaign, *, model=None, rope=0.0, **options):
@@ -80,7 +80,7 @@ def test_identical_systems_are_equal(campaign):
 
 
 def test_one_query_says_nothing_of_new_ones():
-    one = synthetic_campaign(np.random.default_rng(3), systems=2, queries=1, depth=5)
+    one = synthetic_campaign(seed=3, systems=2, queries=1, depth=5)
     found = decide(judged(one, model="uniform"), *one.runs.systems)
     assert found.new is None
     assert "lower_new" not in found.to_dict()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 import pytest
 
 from probeval.data import Collection, Scale
@@ -23,7 +22,7 @@ def _campaign(
 ) -> Collection:
     """A synthetic campaign; without groups unless asked for."""
     sizes = {"systems": 5, "queries": 8, "depth": 8, "docs": 20, "groups": 3, **sizes}
-    made = synthetic_campaign(np.random.default_rng(seed), scale=scale, sds=sds, **sizes)
+    made = synthetic_campaign(seed=seed, scale=scale, sds=sds, **sizes)
     return replace(made, name=name, metadata=made.metadata if metadata else None)
 
 

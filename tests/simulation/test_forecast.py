@@ -16,7 +16,7 @@ from probeval.simulation import Forecast, forecast
 @pytest.fixture(scope="module")
 def state():
     """A campaign with a fifth of its pairs judged."""
-    campaign = synthetic_campaign(np.random.default_rng(3), systems=5, queries=8, depth=6)
+    campaign = synthetic_campaign(seed=3, systems=5, queries=8, depth=6)
     known = campaign.judgments.on(campaign.runs.pool)
     some = known.take(np.arange(0, len(known), 5))
     judging = Judging.of(

@@ -18,7 +18,7 @@ from tests.heard import Heard
 
 @pytest.fixture(scope="module")
 def campaign():
-    return synthetic_campaign(np.random.default_rng(3), systems=5, queries=8, depth=6)
+    return synthetic_campaign(seed=3, systems=5, queries=8, depth=6)
 
 
 @pytest.fixture(scope="module")

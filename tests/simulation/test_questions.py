@@ -75,7 +75,7 @@ def test_tau_must_last_for_a_hundred_answers():
 
 @pytest.fixture(scope="module")
 def held():
-    return HeldOut.of(synthetic_campaign(np.random.default_rng(3), systems=5, queries=3, depth=5), depth=5)
+    return HeldOut.of(synthetic_campaign(seed=3, systems=5, queries=3, depth=5), depth=5)
 
 
 @pytest.mark.parametrize("ask", ["grades", "preferences", "mixed"])

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from probeval.campaign import Campaign, Role
@@ -74,7 +73,7 @@ def new_page(browser: Browser) -> Iterator[Callable[..., Page]]:
 @pytest.fixture(scope="session")
 def bundled() -> Collection:
     """A synthetic collection, with its judgments."""
-    return synthetic_campaign(np.random.default_rng(0))
+    return synthetic_campaign(seed=0)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ import pytest
 
 from probeval.campaign import Campaign, Judged, Leased, Released, Role, Skipped, Store, Withdrawn, check_store
 from probeval.data import Collection, Scale, read_campaign
-from probeval.relevance import synthetic_campaign
+from probeval.relevance import SyntheticCampaign, synthetic_campaign
 from probeval.web import Assessor
 from probeval.web.forms import Form
 from tests.campaign.conftest import on_both_databases
@@ -185,7 +185,7 @@ def test_eight_assessors_at_once(store: str, bundled: Collection, serve: Callabl
 @pytest.mark.parametrize("pause", [PAUSE, 0.0], ids=["pause", "no pause"])
 def test_twenty_assessors_make_two_thousand_judgments(store: str, serve: Callable[..., Served], put: Put, pause: float):
     team = _team(20)
-    collection = synthetic_campaign(np.random.default_rng(1), systems=12, queries=60, depth=20)
+    collection = synthetic_campaign(seed=1, systems=12, queries=60, depth=20)
     with _create(store, collection) as campaign:
         assert len(campaign.pool) > 2000
         owner = Assessor("eve", "the-long-token-of-eve", Role.owner)
@@ -214,7 +214,7 @@ def _judge_apart(url: str, team: list[Assessor], n: int, pause: float) -> tuple[
 def test_assessors_who_take_half_a_second(tmp_path: Path, serve: Callable[..., Served], put: Put, people: int):
     """The clients are in another process, so that the times are those of the server."""
     team = _team(people)
-    collection = synthetic_campaign(np.random.default_rng(1), systems=12, queries=60, depth=20)
+    collection = synthetic_campaign(seed=1, systems=12, queries=60, depth=20)
     with _create(str(tmp_path / "store.db"), collection) as campaign:
         server = serve(tmp_path / "store.db", "--assessor-file", _roster(put, team), own_process=True)
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as apart:
@@ -253,7 +253,7 @@ def _kill_again_and_again(store: str, put: Put, times: int) -> int:
     """Kill a server so often while six assessors judge; the number of judgments acknowledged, all there after it."""
     team, rng = _team(6), np.random.default_rng(0)
     roster, acknowledged = _roster(put, team), list[str]()
-    collection = synthetic_campaign(rng, systems=12, queries=20 + times, depth=20, docs=60)
+    collection = SyntheticCampaign(systems=12, queries=20 + times, depth=20, docs=60).draw(rng)
     with _create(store, collection) as campaign:
         ledger = Ledger(campaign)
         for _ in range(times):
@@ -292,7 +292,7 @@ def test_the_throughput_after_thirty_thousand_events(tmp_path: Path, serve: Call
     """Two servers by turns, one with a long log: judgments in a second, by the median over turns."""
     turns, n, team = 12, 300, _team(8)
     roster = _roster(put, team)
-    collection = synthetic_campaign(np.random.default_rng(1), systems=12, queries=400, depth=40, docs=200)
+    collection = synthetic_campaign(seed=1, systems=12, queries=400, depth=40, docs=200)
     servers = {}
     for events in (0, 30_000):
         _made(tmp_path / f"{events}.db", collection, events)

@@ -9,7 +9,7 @@ from typing import Any, cast
 from probeval.data.collection import Collection
 from probeval.errors import ModelError
 from probeval.extensions import Registry
-from probeval.relevance.cards.store import card_names
+from probeval.relevance.cards.card import card_names
 from probeval.relevance.models.base import FallbackModel, Predicts
 
 __all__ = ["ADDED_MODELS", "as_predicting", "find_added", "fit_model", "model_name", "register_model"]

@@ -1,16 +1,22 @@
-"""Model cards: the parameters of fitted models, their training data, evaluation and limits."""
+"""Model cards: the parameters of fitted models, their training data, evaluation and limits.
+
+On disk a card is a folder with ``card.json`` and a README, never pickle. Bundled cards have names.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypedDict
 
 from probeval.characters import readable
+from probeval.data.files import read_bytes, write_bytes
 from probeval.data.scale import Scale
 from probeval.display import Described, View, fact_table
-from probeval.errors import FeatureError, ModelError, ScaleError
+from probeval.errors import DataError, FeatureError, ModelError, ScaleError, did_you_mean
 from probeval.features import FeatureName, feature_names
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.models.base import FallbackModel, FittedModel
@@ -18,13 +24,15 @@ from probeval.relevance.models.baseline import Empirical, Uniform
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.ordinal import FittedOrdinal
 
-__all__ = ["Card", "CardDocument"]
+__all__ = ["Card", "CardDocument", "card_names", "load_card", "read_card", "write_card"]
 
 # Schema 1 had another name for the cutpoint scale; 2 had no shrinkage of means, and terms standardised alike in all
 # campaigns; 3 had biases of observers relative to relevance, and no constants of the model of labels.
 SCHEMA = 4
 READABLE = (1, 2, 3, 4)
 ANY = "any"  # scale
+FILE = "card.json"
+SHELVES = (Path(__file__).parents[2] / "models", Path(__file__).parents[3] / "models")  # in a wheel; in a checkout
 LARGEST, DEEPEST = 1e6, 1_000_000  # number of a model, and depth of a pool
 
 
@@ -368,3 +376,51 @@ def _facts(facts: Mapping[str, Any], indent: str = "") -> list[str]:
         else:
             lines.append(f"{indent}- {key}: {value:.4g}" if isinstance(value, float) else f"{indent}- {key}: {value}")
     return lines
+
+
+def write_card(card: Card, folder: Path) -> None:
+    """Write ``card.json`` and its README into a folder."""
+    text = json.dumps(card.to_dict(), indent=1, ensure_ascii=False)
+    write_bytes(folder / FILE, (text + "\n").encode())
+    write_bytes(folder / "README.md", card.summary().encode())
+
+
+def read_card(path: Path) -> Card:
+    """Read a card from its folder or file."""
+    file = path / FILE if path.is_dir() else path
+    try:
+        return Card.from_dict(json.loads(read_bytes(file)))
+    except DataError as error:
+        raise ModelError(str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{file}: not a model card: {error}.") from None
+    except ModelError as error:
+        raise ModelError(f"{file}: {error}") from None
+
+
+def _shelf() -> dict[str, Path]:
+    """Return the bundled cards by name."""
+    found: dict[str, Path] = {}
+    for shelf in SHELVES:
+        for file in sorted(shelf.glob(f"*/{FILE}")):
+            found.setdefault(file.parent.name, file)
+    return found
+
+
+def card_names() -> list[str]:
+    """Return the names of the bundled cards."""
+    return sorted(_shelf())
+
+
+def load_card(name: str, *, others: Iterable[str] = ()) -> Card:
+    """Load a bundled card by name, or any card by the path of its folder or file; ``others`` are models without one."""
+    shelf = _shelf()
+    if name in shelf:
+        return read_card(shelf[name])
+    path = Path(name)
+    if path.exists():
+        return read_card(path)
+    raise ModelError(
+        f"No model {name!r}.{did_you_mean(name, [*shelf, *others])} 'probeval models' lists those that ship; --import "
+        "FILE adds your own."
+    )

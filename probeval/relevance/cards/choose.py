@@ -11,8 +11,7 @@ from probeval.data.scale import Gain, Scale
 from probeval.display import Brief
 from probeval.errors import ModelError
 from probeval.relevance.cards.added import ADDED_MODELS, as_predicting, find_added, model_name
-from probeval.relevance.cards.card import Card
-from probeval.relevance.cards.store import load_card
+from probeval.relevance.cards.card import Card, load_card
 from probeval.relevance.models.base import FallbackModel, Predicts
 from probeval.relevance.models.baseline import Empirical, Uniform
 from probeval.relevance.models.hierarchical import Hierarchical, Inference

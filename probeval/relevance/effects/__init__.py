@@ -9,10 +9,8 @@ from probeval.relevance.effects.cutpoints import CutpointScale
 from probeval.relevance.effects.effect import CampaignView, Columns, Effect
 from probeval.relevance.effects.group import PREFIX, Group
 from probeval.relevance.effects.query import PopularitySlope, QueryDifficulty
-from probeval.relevance.effects.selectivity import Selectivity
 from probeval.relevance.effects.similar import Similar
-from probeval.relevance.effects.system import System, SystemOnQuery
-from probeval.relevance.effects.team import Team
+from probeval.relevance.effects.system import Selectivity, System, SystemOnQuery, Team
 
 __all__ = [
     "EFFECTS",

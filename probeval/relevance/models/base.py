@@ -65,7 +65,7 @@ class FallbackModel(Brief):
     --------
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.relevance import FallbackModel, Uniform
-    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> campaign = synthetic_campaign(seed=1, systems=4, queries=3, depth=5)
     >>> FallbackModel([Uniform()]).predict(campaign.problem(depth=5))
     <RelevanceDistribution: 35 pairs, 35 judged, graded:2>
     """

@@ -60,7 +60,7 @@ def judging_checkpoints(
     Examples
     --------
     >>> from probeval.relevance import synthetic_campaign
-    >>> runs = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5).runs
+    >>> runs = synthetic_campaign(seed=1, systems=4, queries=3, depth=5).runs
     >>> known = np.ones(len(runs.pool), dtype=bool)
     >>> checkpoints = judging_checkpoints(runs, known, name="a", shares=(0, 0.2))
     >>> [(int(judged.sum()), int(rows.sum())) for judged, rows in checkpoints]
