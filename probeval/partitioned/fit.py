@@ -25,7 +25,7 @@ from probeval.features import feature_names, needs
 from probeval.features.standards import sample_positions
 from probeval.parallel import Run
 from probeval.partitioned.joining import joined
-from probeval.partitioned.parts import CampaignPart
+from probeval.partitioned.parts import QueryRange
 from probeval.partitioned.tasks import PartModel, PartSurvey, add_labels, survey
 from probeval.relevance.inference.design import ModelDesign, standards_of
 from probeval.relevance.inference.laplace import LaplacePosterior
@@ -60,7 +60,7 @@ class Surveyed(Brief):
         The queries in memory, with all judgments.
     """
 
-    parts: tuple[CampaignPart, ...]
+    parts: tuple[QueryRange, ...]
     systems: tuple[str, ...]
     depth: int
     queries: Ids
@@ -72,7 +72,7 @@ class Surveyed(Brief):
 
 
 def look(
-    parts: tuple[CampaignPart, ...],
+    parts: tuple[QueryRange, ...],
     judgments: Judgments | None,
     *,
     n_queries: int,

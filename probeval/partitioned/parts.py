@@ -13,10 +13,10 @@ from probeval.data.collection import Collection
 from probeval.data.partitions import Partitions
 from probeval.display import Brief
 
-__all__ = ["CampaignPart", "MemoryPart", "StoredPart", "memory_parts", "stored_parts"]
+__all__ = ["MemoryPart", "QueryRange", "StoredPart", "memory_parts", "stored_parts"]
 
 
-class CampaignPart(Protocol):
+class QueryRange(Protocol):
     """Consecutive queries of a campaign."""
 
     @property
@@ -59,12 +59,12 @@ class MemoryPart(Brief):
         return replace(self.collection, labels=labels.take(sources) if sources else None)
 
 
-def stored_parts(partitions: Partitions) -> tuple[CampaignPart, ...]:
+def stored_parts(partitions: Partitions) -> tuple[QueryRange, ...]:
     """The partitions of a campaign on disk."""
     return tuple(StoredPart(partitions, i) for i in range(len(partitions)))
 
 
-def memory_parts(collection: Collection, n: int, *, depth: int) -> tuple[CampaignPart, ...]:
+def memory_parts(collection: Collection, n: int, *, depth: int) -> tuple[QueryRange, ...]:
     """A collection in ``n`` parts of consecutive queries, as equal in number as can be, without judgments.
 
     Examples
@@ -78,7 +78,7 @@ def memory_parts(collection: Collection, n: int, *, depth: int) -> tuple[Campaig
     labels = None if collection.labels is None else collection.labels.on(top.pool)
     n_queries = len(top.queries)
     ends = [n_queries * i // n for i in range(n + 1)]
-    parts: list[CampaignPart] = []
+    parts: list[QueryRange] = []
     for first, after in pairwise(ends):
         runs = top.at(np.arange(first, after))
         rows = np.flatnonzero((top.pool.query >= first) & (top.pool.query < after))

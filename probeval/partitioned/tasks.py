@@ -18,7 +18,7 @@ from probeval.display import Brief
 from probeval.features.standards import Standards
 from probeval.metrics import Metric
 from probeval.partitioned.joining import some_queries
-from probeval.partitioned.parts import CampaignPart
+from probeval.partitioned.parts import QueryRange
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.inference.blocks import JudgedPairs
 from probeval.relevance.inference.design import ModelDesign
@@ -59,7 +59,7 @@ class PartSurvey(Brief):
     collection: Collection
 
 
-def survey(part: CampaignPart, depth: int, positions: Ints, judged: frozenset[str]) -> PartSurvey:
+def survey(part: QueryRange, depth: int, positions: Ints, judged: frozenset[str]) -> PartSurvey:
     """Return the first look at a part; queries at some positions of the campaign, or judged, are kept."""
     collection = part.read(depth)
     queries, start = collection.runs.queries, part.start
@@ -107,7 +107,7 @@ class PartModel(Brief):
         return LabelledPart(self.labels, design, problem.labels.values)
 
 
-def chunks(part: CampaignPart, model: PartModel, skip: Ints) -> Iterator[Problem]:
+def chunks(part: QueryRange, model: PartModel, skip: Ints) -> Iterator[Problem]:
     """Yield the queries of a part in chunks, without those to skip."""
     collection = part.read(model.depth, sources=model.sources)
     positions = part.start + np.arange(len(collection.runs.queries))
@@ -117,7 +117,7 @@ def chunks(part: CampaignPart, model: PartModel, skip: Ints) -> Iterator[Problem
         yield whole.part(wanted[first : first + CHUNK])
 
 
-def add_labels(part: CampaignPart, model: PartModel) -> list[LabelSums]:
+def add_labels(part: QueryRange, model: PartModel) -> list[LabelSums]:
     """Return the information of a part's labels on the campaign's parameters, at each setting of their worth."""
     assert model.labels is not None
     out: list[LabelSums] = []
@@ -164,7 +164,7 @@ class PartScores(Brief):
     sums: BlockScores | BlockMoments | None
 
 
-def score_part(part: CampaignPart, model: PartModel, plan: ScorePlan) -> PartScores:
+def score_part(part: QueryRange, model: PartModel, plan: ScorePlan) -> PartScores:
     """Return the contribution of a part's queries to the scores, from draws given labels; none is judged."""
     found, places = [], [np.empty(0, dtype=np.int64)]
     with one_thread():

@@ -35,6 +35,7 @@ from probeval.relevance.normal import Normal
 from probeval.relevance.observers.conditioning import pair_scale
 from probeval.relevance.observers.prior import PAIR, ObserverPriors
 from probeval.relevance.observers.worth import LOGISTIC
+from probeval.streams import stream
 
 __all__ = ["SyntheticCampaign", "SyntheticObserver", "synthetic_campaign"]
 
@@ -229,7 +230,7 @@ class SyntheticInputs(SyntheticCampaign):
 
     def run(self) -> Collection:
         """The campaign."""
-        return self.draw(np.random.default_rng(self.seed))
+        return self.draw(stream(self.seed))
 
 
 synthetic_campaign = task(SyntheticInputs, "synthetic_campaign")
