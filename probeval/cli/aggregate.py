@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from probeval.api.aggregate import AggregationInputs
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data.spreadsheets import csv_text
@@ -41,6 +41,7 @@ class AggregationMethod(StrEnum):
 OF_VOTES = tuple(AggregationMethod(name) for name in ("model", "majority", "median", "dawid-skene"))
 
 
+@verb("Aggregate crowd votes into grades.")
 def aggregate(
     given: AggregationInputs,
     output: Output,

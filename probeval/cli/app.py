@@ -10,43 +10,23 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from probeval import __version__
+from probeval import __version__, cli
 from probeval.characters import printable
-from probeval.cli.aggregate import aggregate
 from probeval.cli.assessors import assessors
 from probeval.cli.campaign import campaign
 from probeval.cli.changes import runs
-from probeval.cli.commands import command
-from probeval.cli.compare import compare
-from probeval.cli.convert import convert
-from probeval.cli.curves import curves
-from probeval.cli.demo import demo
-from probeval.cli.doctor import doctor
-from probeval.cli.dstudy import dstudy
-from probeval.cli.evaluate import evaluate
-from probeval.cli.features import features
-from probeval.cli.fit import fit
-from probeval.cli.gate import gate
-from probeval.cli.gstudy import gstudy
-from probeval.cli.judge import judge
-from probeval.cli.meta import meta
+from probeval.cli.commands import VERBS, command
 from probeval.cli.models import models
-from probeval.cli.next import next_pairs
 from probeval.cli.output import echo
-from probeval.cli.plan import plan
-from probeval.cli.pool import pool
-from probeval.cli.report import report
-from probeval.cli.reuse import reuse
-from probeval.cli.schema import schema
-from probeval.cli.simulate import simulate
 from probeval.cli.users import users
-from probeval.cli.validate import validate
 from probeval.errors import ProbevalError
 from probeval.extensions import import_file
 
@@ -54,32 +34,37 @@ __all__ = ["app", "main"]
 
 UsageError: Any = typer.BadParameter.__base__  # of the click that this typer uses
 
-VERBS = {
-    "demo": "Rank, judge and report a synthetic campaign.",
-    "evaluate": "Rank systems, with few judgments or none.",
-    "plan": "Estimate the judgments that a target needs.",
-    "next": "Choose the pairs to judge next.",
-    "simulate": "Compare policies on a finished campaign.",
-    "campaign": "Judge alone or in a team, step by step.",
-    "judge": "Serve the judging page.",
-    "users": "Ask users which of two lists is better.",
-    "aggregate": "Aggregate crowd votes into grades.",
-    "convert": "Convert judgments for another tool, or runs to partitions.",
-    "report": "Write a report as one HTML file.",
-    "reuse": "Evaluate later systems with the judgments of a campaign.",
-    "gate": "Decide whether a new system may replace a baseline.",
-    "compare": "Test every pair of systems.",
-    "curves": "Show precision-recall and ROC curves.",
-    "gstudy": "Show the sources of variance in scores.",
-    "dstudy": "Predict reliability with more queries or assessors.",
-    "meta": "Compare measures, scales and tests on campaigns.",
-    "pool": "Compare pools: the same campaigns with fewer judgments.",
-    "fit": "Fit a relevance model on past campaigns.",
-    "models": "List the built-in models, or show one.",
-    "features": "Write the features of every pair.",
-    "validate": "Check calibration on held-out campaigns.",
-    "doctor": "Check the installation.",
-    "schema": "Print the JSON Schema of a verb's output.",
+ORDER = (
+    "demo",
+    "evaluate",
+    "plan",
+    "next",
+    "simulate",
+    "campaign",
+    "judge",
+    "users",
+    "aggregate",
+    "convert",
+    "report",
+    "reuse",
+    "gate",
+    "compare",
+    "curves",
+    "gstudy",
+    "dstudy",
+    "meta",
+    "pool",
+    "fit",
+    "models",
+    "features",
+    "validate",
+    "doctor",
+    "schema",
+)  # of use; verbs that are not named come last
+GROUPS = {
+    "campaign": (campaign, "Judge alone or in a team, step by step."),
+    "models": (models, "List the built-in models, or show one."),
+    "users": (users, "Ask users which of two lists is better."),
 }
 WRITES = ("-o", "--out", "--output")
 
@@ -122,7 +107,8 @@ class Verbs(VerbGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of the verbs, in order."""
-        return list(VERBS)
+        names = [*VERBS, *GROUPS]
+        return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb; add advice to a usage error."""
@@ -196,36 +182,14 @@ def root(
     """Evaluate retrieval systems with few relevance judgments, or none, and quantify the uncertainty."""
 
 
-for verb in (
-    aggregate,
-    compare,
-    convert,
-    curves,
-    demo,
-    doctor,
-    dstudy,
-    evaluate,
-    features,
-    fit,
-    gate,
-    gstudy,
-    judge,
-    meta,
-    plan,
-    pool,
-    report,
-    reuse,
-    schema,
-    simulate,
-    validate,
-):
-    app.command(short_help=VERBS[verb.__name__])(verb)
-app.command("next", short_help=VERBS["next"])(next_pairs)
+for module in iter_modules(cli.__path__):
+    import_module(f"{cli.__name__}.{module.name}")  # each registers its verb
+for name, (summary, function) in VERBS.items():
+    app.command(name, short_help=summary)(function)
 campaign.add_typer(runs, name="runs", cls=VerbGroup)
 campaign.add_typer(assessors, name="assessors", cls=VerbGroup)
-app.add_typer(campaign, name="campaign", short_help=VERBS["campaign"], cls=VerbGroup)
-app.add_typer(models, name="models", short_help=VERBS["models"], cls=VerbGroup)
-app.add_typer(users, name="users", short_help=VERBS["users"], cls=VerbGroup)
+for name, (together, summary) in GROUPS.items():
+    app.add_typer(together, name=name, short_help=summary, cls=VerbGroup)
 for group in (app, campaign, runs, assessors, models, users):
     for registered in group.registered_commands:
         assert registered.callback is not None

@@ -8,7 +8,7 @@ from dataclasses import MISSING, dataclass, is_dataclass, replace
 from enum import Enum, StrEnum
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -17,7 +17,20 @@ from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk
 from probeval.records import SAME, About, Input, inputs
 
-__all__ = ["Output", "command", "spelled"]
+__all__ = ["VERBS", "Output", "command", "spelled", "verb"]
+
+F = TypeVar("F", bound=Callable[..., None])
+VERBS: dict[str, tuple[str, Callable[..., None]]] = {}  # by name: a line on it, and the function
+
+
+def verb(summary: str, *, name: str | None = None) -> Callable[[F], F]:
+    """Register a function as a verb of the command line, under its own name or another."""
+
+    def register(function: F) -> F:
+        VERBS[name or function.__name__] = summary, function
+        return function
+
+    return register
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +46,15 @@ class Output:
         return Talk(quiet=self.quiet)
 
 
-def command(verb: Callable[..., None]) -> Callable[..., None]:
+def command(function: Callable[..., None]) -> Callable[..., None]:
     """Return the command of a verb: a function for Typer, with the fields of the verb's records as its parameters.
 
     A parameter of the verb that is no record is an option of its own. If it has the name of a field, it stands in its
     place, and the record gets its value, the first of several. What a record reports goes to the messages of
     :class:`Output`.
     """
-    hints = get_type_hints(verb, include_extras=True)
-    parameters = inspect.signature(verb).parameters
+    hints = get_type_hints(function, include_extras=True)
+    parameters = inspect.signature(function).parameters
     records = {name: hints[name] for name in parameters if isinstance(hints[name], type) and is_dataclass(hints[name])}
     own = {name: _input(name, hints[name], p) for name, p in parameters.items() if name not in records}
     shown: dict[str, Input | inspect.Parameter] = {}
@@ -61,11 +74,11 @@ def command(verb: Callable[..., None]) -> Callable[..., None]:
             made[name] = record(**read)
         for name, one in own.items():
             made[name] = _value(one, values[name]) if isinstance(one, Input) else values[name]
-        verb(**made)
+        function(**made)
 
     made_of = map(_parameter, shown.values())
     ready = sorted(made_of, key=lambda p: not isinstance(_info(p), typer.models.ArgumentInfo))
-    run.__name__, run.__doc__ = verb.__name__, verb.__doc__
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__signature__ = inspect.Signature(ready)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in ready}
     return run

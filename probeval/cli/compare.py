@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from probeval.api.compare import ComparisonInputs
 from probeval.api.studies import is_score_table
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.data.files import is_partitioned
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 
+@verb("Test every pair of systems.")
 def compare(
     given: ComparisonInputs,
     output: Output,

@@ -9,7 +9,7 @@ import pandas as pd
 
 from probeval.api.convert import Conversion, check_written
 from probeval.api.partition import NumberOfPartitions, Partitioning
-from probeval.cli.commands import Output, spelled
+from probeval.cli.commands import Output, spelled, verb
 from probeval.cli.completion import complete_convert
 from probeval.cli.documents import ConvertDocument
 from probeval.cli.output import write
@@ -22,6 +22,7 @@ __all__ = ["convert"]
 PARTITIONS = "partitions"  # a folder, where the other formats are the text of a file
 
 
+@verb("Convert judgments for another tool, or runs to partitions.")
 def convert(
     files: Annotated[
         list[str],

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from probeval.api.evidence import Order, Qrels, RunPaths, as_collection, as_scale
 from probeval.api.settings import Depth, GradeScale
+from probeval.cli.commands import verb
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, check_picture, write, write_pictures
 from probeval.errors import ProbevalError
@@ -25,6 +26,7 @@ class CurveName(StrEnum):
     counts = "counts"
 
 
+@verb("Show precision-recall and ROC curves.")
 def curves(
     runs: RunPaths,
     qrels: Qrels = None,

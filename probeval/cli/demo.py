@@ -16,6 +16,7 @@ import pandas as pd
 
 from probeval.api.settings import Seed
 from probeval.arrays import Floats
+from probeval.cli.commands import verb
 from probeval.cli.documents import DemoDocument, MilestoneDocument, TruthDocument
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, echo, write, write_table
@@ -69,6 +70,7 @@ def draw_campaign(rng: np.random.Generator) -> Collection:
     return SyntheticCampaign(queries=QUERIES, docs=DOCS, prior=model.prior, observers={LABELLER: labeller}).draw(rng)
 
 
+@verb("Rank, judge and report a synthetic campaign.")
 def demo(
     folder: Annotated[Path, About("The output folder.")] = Path("probeval-demo"),
     judgments: Annotated[

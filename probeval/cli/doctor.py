@@ -15,6 +15,7 @@ import pandas as pd
 import typer
 
 from probeval import __version__
+from probeval.cli.commands import verb
 from probeval.cli.documents import CheckDocument, DoctorDocument
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
@@ -50,6 +51,7 @@ class InstallationCheck:
         return {"what": self.what, "found": self.found, "status": self.status, "note": self.note}
 
 
+@verb("Check the installation.")
 def doctor(output_format: Format = OutputFormat.table, quiet: Quiet = False) -> None:
     """Check the installation: versions, extras, models and templates; show how to install missing parts.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from probeval.api.studies import DStudyInputs
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.cli.studies import StudyMetrics, study_each
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["dstudy"]
 
 
+@verb("Predict reliability with more queries or assessors.")
 def dstudy(
     given: DStudyInputs,
     output: Output,

@@ -11,7 +11,7 @@ import pandas as pd
 from probeval.api.classical import judged_scores, note_left_out, required_judgments
 from probeval.api.evaluate import EvaluationInputs, judged_systems
 from probeval.api.evidence import as_scale
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import Metrics, OutputFormat, PerQuery
 from probeval.cli.output import Talk, check_picture, write, write_csv, write_json, write_pictures, write_table
 from probeval.data import with_reference
@@ -46,6 +46,7 @@ class EvaluationOutput(Output):
     ] = None
 
 
+@verb("Rank systems, with few judgments or none.")
 def evaluate(given: EvaluationInputs, metric: Metrics, show: EvaluationOutput) -> None:
     """Rank systems with no judgments, some, or all, and quantify the uncertainty of the ranking.
 

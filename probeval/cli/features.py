@@ -6,6 +6,7 @@ from typing import Annotated
 
 from probeval.api import as_collection
 from probeval.api.evidence import Groups, Labels, Observers, Qrels, RunPaths
+from probeval.cli.commands import verb
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
 from probeval.data import Scale
@@ -18,6 +19,7 @@ __all__ = ["features"]
 DEPTH = 10
 
 
+@verb("Write the features of every pair.")
 def features(
     runs: RunPaths,
     names: Annotated[

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.api.fit import CardFolder, FitInputs
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import write, write_table
 from probeval.errors import DataError, did_you_mean
@@ -20,6 +20,7 @@ from probeval.relevance import Hierarchical
 __all__ = ["fit"]
 
 
+@verb("Fit a relevance model on past campaigns.")
 def fit(
     given: FitInputs,
     output: Output,

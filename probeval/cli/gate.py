@@ -10,7 +10,7 @@ import typer
 
 from probeval.api import Gate
 from probeval.api.gate import GateInputs
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data.files import write_bytes
@@ -38,6 +38,7 @@ class GateOutput(Output):
     junit: Annotated[Path | None, About("Write JUnit XML.", metavar="FILE")] = None
 
 
+@verb("Decide whether a new system may replace a baseline.")
 def gate(given: GateInputs, show: GateOutput) -> None:
     """Decide whether a new system is better than a baseline, with few judgments or none; the exit code is the verdict.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from probeval.api.settings import Level
 from probeval.api.studies import GStudyInputs
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.cli.studies import StudyMetrics, study_each
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["gstudy"]
 
 
+@verb("Show the sources of variance in scores.")
 def gstudy(
     given: GStudyInputs,
     output: Output,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from probeval.cli.assessor_texts import no_texts
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.serving import PageInputs, announce
 from probeval.cli.stores import Name, StorePlace, opened_campaign
 from probeval.errors import ProbevalError
@@ -14,6 +14,7 @@ from probeval.records import About
 __all__ = ["judge"]
 
 
+@verb("Serve the judging page.")
 def judge(
     store: StorePlace,
     page: PageInputs,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from probeval.api.meta import MetaStudyInputs
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import ReportFile
 from probeval.cli.output import check_picture, write_page, write_pictures, write_result
 from probeval.records import About
@@ -14,6 +14,7 @@ from probeval.records import About
 __all__ = ["meta"]
 
 
+@verb("Compare measures, scales and tests on campaigns.")
 def meta(
     given: MetaStudyInputs,
     output: Output,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from probeval.api.evaluate import NextInputs
 from probeval.api.settings import QueryTexts
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutFolder, ToolName
 from probeval.cli.output import check_tool, write
 from probeval.data import read_texts
@@ -16,6 +16,7 @@ from probeval.selection import fairness
 __all__ = ["next_pairs"]
 
 
+@verb("Choose the pairs to judge next.", name="next")
 def next_pairs(
     given: NextInputs,
     output: Output,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from probeval.api.plan import PlanInputs
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.records import About
@@ -17,6 +17,7 @@ __all__ = ["plan"]
 PILOT, PILOT_SHARE = 50, 0.03  # the minimum number of pairs in a pilot, and its share of a large pool
 
 
+@verb("Estimate the judgments that a target needs.")
 def plan(
     given: PlanInputs,
     output: Output,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from probeval.api.pools import PoolStudyInputs
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import ReportFile
 from probeval.cli.output import Talk, check_picture, write_page, write_pictures, write_result
 from probeval.records import About
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["pool"]
 
 
+@verb("Compare pools: the same campaigns with fewer judgments.")
 def pool(
     given: PoolStudyInputs,
     output: Output,

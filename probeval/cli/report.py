@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from probeval.api.report import ReportInputs, is_store
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import command_line, write
 from probeval.errors import ProbevalError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["report"]
 
 
+@verb("Write a report as one HTML file.")
 def report(given: ReportInputs, output: Output) -> None:
     """Write a report as one self-contained HTML file: offline, light and dark, printable.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from probeval.api.reuse import ReuseInputs, ReuseStudyInputs, Together
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data.files import write_bytes
@@ -19,6 +19,7 @@ from probeval.records import About, part
 __all__ = ["reuse"]
 
 
+@verb("Evaluate later systems with the judgments of a campaign.")
 def reuse(
     given: ReuseStudyInputs,
     output: Output,

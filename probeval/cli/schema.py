@@ -13,6 +13,7 @@ from probeval.api.documents import (
     NextDocument,
     ReuseDocument,
 )
+from probeval.cli.commands import verb
 from probeval.cli.options import Format, OutputFormat
 from probeval.cli.output import write, write_json
 from probeval.errors import ProbevalError, did_you_mean
@@ -21,6 +22,7 @@ from probeval.records import About
 __all__ = ["documents", "schema", "schema_of"]
 
 
+@verb("Print the JSON Schema of a verb's output.")
 def schema(
     verb: Annotated[
         list[str] | None,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from probeval.api.simulate import SimulationInputs
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.errors import ProbevalError
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["simulate"]
 
 
+@verb("Compare policies on a finished campaign.")
 def simulate(
     given: SimulationInputs,
     output: Output,

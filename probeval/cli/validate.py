@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from probeval.api.campaigns import CampaignFolders, as_campaigns
 from probeval.api.evidence import Observers, with_observers
 from probeval.api.settings import Checkpoints, Depth, Jobs, Scheduler, Seed, Work
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, verb
 from probeval.cli.output import Talk, check_picture, write_pictures, write_result
 from probeval.records import About
 
@@ -74,6 +74,7 @@ class ValidationInputs(Work):
         )
 
 
+@verb("Check calibration on held-out campaigns.")
 def validate(
     given: ValidationInputs,
     output: Output,
