@@ -285,6 +285,8 @@ def target_confidence(stopping: str | Stopping) -> float | None:
 def way_come(curve: Sequence[tuple[int, float]]) -> float | None:
     """Progress to the target, from 0 at the campaign's first snapshot to 1; None before the first.
 
+    A target that was met at once, and was raised since, says nothing of the first snapshot: then the way begins at 0.
+
     Parameters
     ----------
     curve
@@ -292,12 +294,14 @@ def way_come(curve: Sequence[tuple[int, float]]) -> float | None:
 
     Examples
     --------
-    >>> way_come([(0, 0.25), (30, 0.5), (60, 0.7)])
-    0.6
+    >>> way_come([(0, 0.25), (30, 0.5), (60, 0.7)]), way_come([(0, 1.0), (30, 0.7)])
+    (0.6, 0.7)
     """
     if not curve:
         return None
     first, last = curve[0][1], curve[-1][1]
+    if first >= 1:
+        first = 0.0
     return 1.0 if last >= 1 else max(0.0, (last - first) / (1 - first))
 
 

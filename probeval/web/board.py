@@ -175,6 +175,8 @@ class Board:
                     self.look()
             except ProbevalError as error:
                 self._tell(str(error))
+            except Exception as error:  # pages must not stand still for it
+                self._tell(f"The progress could not be updated: {type(error).__name__}: {error}")
             wait = max(self._pause, min((time.thread_time() - began) / SHARE, LONGEST))
 
     def _is_old(self) -> bool:

@@ -315,6 +315,7 @@ def test_the_way_begins_at_the_first_look():
     assert way_come([(0, 0.28), (18, 0.25)]) == 0  # surer at first than now
     assert way_come([(0, 0.2), (30, 0.6)]) == pytest.approx(0.5)
     assert way_come([(0, 0.2), (90, 1.0)]) == way_come([(0, 1.0)]) == 1
+    assert way_come([(0, 1.0), (30, 0.7)]) == 0.7  # the target was raised
 
 
 def test_what_is_left_is_unknown_until_twenty_judgments_were_seen_to_come():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from probeval.data import Scale
 from probeval.web import Board, Roster, read_documents
 from probeval.web.judging import SKIP_REASONS, grade_buttons
 from tests.web.asking import Answer, Client
+from tests.web.browsing import PATIENCE
 from tests.web.conftest import ANN, EVE, SCRIPT, TOKENS
 
 Open = Callable[..., Client]
@@ -428,3 +431,40 @@ def test_remarks_on_a_repeated_pair_do_not_give_it_away(open_page: Open, campaig
     assert "Your comment:" not in page.text
     client.post("/comment", {**client.get("/").form("/comment"), "text": "again"})
     assert client.get("/").text.count("Your comment:") == 1
+
+
+def test_a_target_that_was_met_and_is_raised_does_not_stop_the_board(campaign: Campaign):
+    """The way to a target that was met at once has no beginning; the progress goes on all the same."""
+    campaign.change("eve", stopping="confidence=.1")
+    campaign.refresh()
+    board = Board(campaign)
+    assert board.standing.status.way == 1
+    campaign.change("eve", stopping="confidence=.9999")
+    campaign.refresh()
+    assert 0 <= board.look().status.way < 1
+
+
+def test_the_board_goes_on_after_an_error_of_any_kind(campaign: Campaign, monkeypatch: pytest.MonkeyPatch):
+    said: list[str] = []
+    failed, told = threading.Event(), threading.Event()
+    status = Campaign.status
+
+    def fails_once(self: Campaign) -> object:
+        if not failed.is_set():
+            failed.set()
+            raise ZeroDivisionError("once")
+        return status(self)
+
+    def tell(message: str) -> None:
+        said.append(message)
+        told.set()
+
+    with Board(campaign, pause=0.01, tell=tell) as board:
+        monkeypatch.setattr(Campaign, "status", fails_once)
+        campaign.change("eve", stopping="confidence=.97")
+        assert told.wait(PATIENCE)
+        deadline = time.monotonic() + PATIENCE
+        while board.standing.status.setup.stopping != "confidence=.97" and time.monotonic() < deadline:
+            threading.Event().wait(0.01)
+        assert board.standing.status.setup.stopping == "confidence=.97"
+    assert said == ["The progress could not be updated: ZeroDivisionError: once"]
