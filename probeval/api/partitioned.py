@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from probeval.data import Collection
+from probeval.data.partitioning import LEFT_OUT
 from probeval.errors import ModelError, ScoreError
 from probeval.metrics import Metric
 from probeval.partitioned import Engine, PartitionedEstimate, fit_parts, look, memory_parts
@@ -64,11 +65,10 @@ def _needs_one_process(
         return "this model, or this kind of scores, needs all queries at once."
     if settings["outside"] is not None:
         return "documents outside the pool are estimated from all queries."
-    if collection.has_answers or collection.consensus:
-        return "answers and a consensus tell of assessors, over all queries."
-    if collection.vectors is not None or collection.metadata is not None:
-        return "groups of documents, texts and vectors are compared over all queries."
-    return None
+    if collection.consensus:
+        return "a consensus tells of assessors, over all queries."
+    extra = [name for name in LEFT_OUT if getattr(collection, name) is not None]
+    return f"{', '.join(extra)} need all queries at once." if extra else None
 
 
 def note_kept_queries(surveyed: Surveyed, reporter: Reporter) -> None:

@@ -108,7 +108,7 @@ class Verbs(VerbGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of the verbs, in order."""
         names = [*VERBS, *GROUPS]
-        return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+        return [*ORDER, *sorted(set(names) - set(ORDER))]
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb; add advice to a usage error."""

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from probeval.cli.app import ORDER
+from probeval.cli.app import GROUPS
+from probeval.cli.commands import VERBS
 from probeval.cli.schema import documents, schema_of
 from probeval.data import write_campaign
 from probeval.data.trec import write_qrels
@@ -236,7 +237,7 @@ def test_every_schema_is_valid_and_says_what_it_is(verb: str, probeval: Run) -> 
 
 
 def test_every_verb_has_a_schema(probeval: Run) -> None:
-    assert set(ORDER) - {"campaign", "users"} <= documents().keys()
+    assert {*VERBS, *GROUPS} - {"campaign", "users"} <= documents().keys()
     listed = probeval("schema", "--format", "csv").out.splitlines()
     assert [line.split(",")[0] for line in listed[1:]] == list(documents())
 

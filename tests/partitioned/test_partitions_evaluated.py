@@ -277,8 +277,8 @@ def with_metadata(campaign: Collection) -> Collection:
 @pytest.mark.parametrize(
     ("what", "options", "why"),
     [
-        ("metadata", {}, "groups of documents, texts and vectors are compared over all queries."),
-        ("preferences", {}, "answers and a consensus tell of assessors, over all queries."),
+        ("metadata", {}, "metadata need all queries at once."),
+        ("preferences", {}, "answers need all queries at once."),
         ("", {"outside": True}, "documents outside the pool are estimated from all queries."),
         ("", {"aggregate": "gm-eps"}, "this model, or this kind of scores, needs all queries at once."),
         ("", {"model": "independent"}, "this model, or this kind of scores, needs all queries at once."),
