@@ -18,7 +18,7 @@ from probeval.api.evidence import (
     unanswered,
     unjudged,
 )
-from probeval.api.partitioned import estimate_elsewhere, note_kept_queries
+from probeval.api.partitioned import estimate_in_parts, note_unjudged
 from probeval.api.settings import MEASURE, ChoosingByErrors, Distribution, Level, Policy, Systems, WorkOnParts
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Collection, Partitions, Scale, as_judgments, with_reference
@@ -96,7 +96,7 @@ class EvaluationInputs(WorkOnParts, Distribution, Evidence):
             return ScoreEstimation.of(
                 collection, choice.model, measured, depth=deep, scale=choice.scale, **settings
             ).first(), choice
-        return estimate_elsewhere(
+        return estimate_in_parts(
             collection, choice, measured, depth=deep, engine=self._engine, reporter=remarks, settings=settings
         ), choice
 
@@ -116,6 +116,7 @@ class EvaluationInputs(WorkOnParts, Distribution, Evidence):
                 judgments,
                 n_queries=stored.n_queries,
                 depth=self.depth or measured.cutoff or stored.depth,
+                longest=stored.depth,
                 run=run,
                 reporter=engine.reporter,
             )
@@ -127,7 +128,7 @@ class EvaluationInputs(WorkOnParts, Distribution, Evidence):
                 inference=self.inference,
                 reporter=remarks,
             )
-            note_kept_queries(surveyed, remarks)
+            note_unjudged(surveyed, remarks)
             fit = fit_parts(surveyed, choice.model, scale=choice.scale, run=run, reporter=engine.reporter)
             settings = self._settings(measured, choice.scale, remarks)
             return PartitionedEstimate.of(fit, measured, engine, run, **settings), choice
@@ -173,7 +174,11 @@ class NextInputs(WorkOnParts, ChoosingByErrors, Distribution, Evidence):
         """The pairs."""
         rules = self.stopping  # wrong ones are refused before any work
         measure = as_goal_metric(self.metric, self.goal, mapping=self.mapping, rope=self.rope)
-        evaluation = part(self, EvaluationInputs, metric=measure).run()
+        where: dict[str, Any] = {}
+        if (self.jobs, self.scheduler) != (None, None) and as_partitions(self.runs) is None:
+            self.reporter.say("The next pairs are chosen among all pairs at once: in one process.")
+            where = {"jobs": None, "scheduler": None}
+        evaluation = part(self, EvaluationInputs, metric=measure, **where).run()
         return evaluation.next(self.n, policy=self.policy, goal=self.goal, stop=rules, explore=self.explore)
 
 

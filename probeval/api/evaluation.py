@@ -119,7 +119,7 @@ class Evaluation(Shown):
         ``depth`` is the depth of the pool; by default the measure's cutoff, or the whole runs.
         """
         measure = as_metric(metric)
-        wanted = depth or measure.cutoff or self.estimate.collection.runs.depth
+        wanted = depth or measure.cutoff or self.estimate.longest
         return replace(self, estimate=self.estimate.by(measure, depth=wanted))
 
     def compare(self, a: str, b: str, *, rope: float | None = None) -> Comparison:
@@ -251,7 +251,7 @@ class Evaluation(Shown):
     def identical_systems(self) -> list[list[str]]:
         """Groups of systems that retrieved the same documents and certainly have the same score."""
         scores = self.scores
-        runs = self.estimate.estimation.runs
+        runs = self.estimate.lists
         top = runs.pairs[:, :, : min(runs.depth, scores.metric.cutoff or runs.depth)]
         mean, sd = scores.difference_moments()
         groups: dict[bytes, list[int]] = {}

@@ -16,12 +16,12 @@ from probeval.relevance import Choice
 from probeval.reporting import Reporter
 from probeval.scores import ScoreEstimate, ScoreEstimation
 
-__all__ = ["estimate_elsewhere", "note_kept_queries"]
+__all__ = ["estimate_in_parts", "note_unjudged"]
 
 PARTS = 4  # of runs in memory, for each process
 
 
-def estimate_elsewhere(
+def estimate_in_parts(
     collection: Collection,
     choice: Choice,
     metric: Metric,
@@ -43,15 +43,16 @@ def estimate_elsewhere(
     n = min(PARTS * engine.processes, len(collection.runs.queries))
     with engine.start() as run:
         surveyed = look(
-            memory_parts(collection, n, depth=depth),
+            memory_parts(collection, n),
             collection.judgments,
             n_queries=len(collection.runs.queries),
             depth=depth,
+            longest=collection.runs.depth,
             run=run,
             reporter=engine.reporter,
         )
         fit = fit_parts(surveyed, choice.model, scale=choice.scale, run=run, reporter=engine.reporter)
-        return PartitionedEstimate.of(fit, metric, engine, run, collection_in_memory=collection, **settings)
+        return PartitionedEstimate.of(fit, metric, engine, run, full_collection=collection, **settings)
 
 
 def _needs_one_process(
@@ -71,7 +72,7 @@ def _needs_one_process(
     return f"{', '.join(extra)} need all queries at once." if extra else None
 
 
-def note_kept_queries(surveyed: Surveyed, reporter: Reporter) -> None:
+def note_unjudged(surveyed: Surveyed, reporter: Reporter) -> None:
     """Report queries that only the runs or only the judgments have."""
     judgments = surveyed.collection.judgments
     if judgments is None or not len(judgments):

@@ -140,11 +140,6 @@ class Collection(Described):
         ranked = self.runs.systems if self.ranked is None else self.ranked
         return replace(self, runs=self.runs.joined(runs), ranked=ranked)
 
-    def lists(self, depth: int) -> Runs:
-        """Return the top ``depth`` of the systems to evaluate, on the pool of all."""
-        top = self.runs.top(depth)
-        return top if self.ranked is None else top.only(self.ranked)
-
     def scale(self, named: Scale | None = None) -> Scale:
         """The scale of the grades: the one named, else that of the judgments.
 

@@ -1,7 +1,8 @@
-"""Evidence on one axis: what tasks work with after reading. Integers and arrays, no ids.
+"""Evidence on one axis: what tasks work with after reading.
 
 A :class:`Problem` is a collection to one depth and on one scale. Judgments, labels, groups and vectors are aligned with
-the pairs of its pool once, here. A block of queries, a sample of them or a partition is :meth:`Problem.part`.
+the pairs of its pool once, here: from then on they are arrays by position. New judgments are looked up as they arrive.
+A block of queries, a sample of them or a partition is :meth:`Problem.part`.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Grades(Brief):
             outside = np.where((place < 0) & (query >= 0), judgments.codes(scale), UNJUDGED).astype(np.int16)
             beyond = count_at_least(outside, np.maximum(query, 0), *shape)
         codes = here.codes(scale, rule="unanimous")
-        return cls(codes, here.codes(scale) if (high >= 0).any() else codes, low, high, beyond)
+        return cls(codes, codes if len(here.assessors) == 1 else here.codes(scale), low, high, beyond)
 
     @property
     def judged(self) -> Codes:

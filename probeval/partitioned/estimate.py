@@ -10,13 +10,15 @@ from typing import Any
 
 from probeval.arrays import Floats
 from probeval.data.collection import Collection
+from probeval.data.evidence import LabelTable
+from probeval.data.runs import Runs
 from probeval.display import Brief
 from probeval.errors import ModelError, ScoreError
 from probeval.metrics import Metric
 from probeval.parallel import Run, parallel
 from probeval.partitioned.fit import PartitionedFit, fit_parts
 from probeval.partitioned.scores import check_scoring, kept_relevance, score_parts
-from probeval.relevance.online import OnlineModel, Prediction, follow
+from probeval.relevance.online import OnlineModel, Prediction
 from probeval.reporting import SILENT, Reporter
 from probeval.scores import ScoreEstimate, ScoreEstimation, Scores
 
@@ -25,7 +27,7 @@ __all__ = ["Engine", "PartitionedEstimate"]
 
 @dataclass(frozen=True, repr=False)
 class Engine(Brief):
-    """Where the work on parts is done, and what wraps it while it goes on.
+    """Where the work on parts is done, and what hears of it.
 
     Parameters
     ----------
@@ -61,20 +63,23 @@ class PartitionedEstimate(ScoreEstimate):
 
     Parameters
     ----------
-    whole
+    whole_scores
         The scores over all queries.
     fit
         The model, with the parts.
     engine
         Where parts are worked on.
-    collection_in_memory
+    full_collection
         The whole collection, if it is in memory; None if it is on disk.
+    worth_factor
+        As in :func:`probeval.relevance.observers.measure.with_labels`.
     """
 
-    whole: Scores = field(kw_only=True)
+    whole_scores: Scores = field(kw_only=True)
     fit: PartitionedFit = field(kw_only=True)
     engine: Engine = field(kw_only=True)
-    collection_in_memory: Collection | None = field(kw_only=True)
+    full_collection: Collection | None = field(kw_only=True)
+    worth_factor: float = field(default=1.0, kw_only=True)
 
     @classmethod
     def of(
@@ -84,7 +89,8 @@ class PartitionedEstimate(ScoreEstimate):
         engine: Engine,
         run: Run[Any],
         *,
-        collection_in_memory: Collection | None = None,
+        full_collection: Collection | None = None,
+        worth_factor: float = 1.0,
         **settings: Any,
     ) -> PartitionedEstimate:
         """Return the estimate after a fit, with the scores over all queries; settings are those of an estimation."""
@@ -99,24 +105,23 @@ class PartitionedEstimate(ScoreEstimate):
             how,
             how.first_judgments,
             prediction,
-            whole=scores,
+            whole_scores=scores,
             fit=fit,
             engine=engine,
-            collection_in_memory=collection_in_memory,
+            full_collection=full_collection,
+            worth_factor=worth_factor,
         )
 
     def _again(self, fit: PartitionedFit, run: Run[Any], **changes: Any) -> PartitionedEstimate:
         """Return the estimate after another fit, or with other settings."""
         settings = {f.name: getattr(self.estimation, f.name) for f in fields(ScoreEstimation) if f.name != "online"}
-        collection = self.collection_in_memory
-        return PartitionedEstimate.of(
-            fit, engine=self.engine, run=run, collection_in_memory=collection, **(settings | changes)
-        )
+        kept = {"full_collection": self.full_collection, "worth_factor": self.worth_factor}
+        return PartitionedEstimate.of(fit, engine=self.engine, run=run, **(settings | kept | changes))
 
     @property
     def scores(self) -> Scores:
         """The joint scores of all systems over all queries."""
-        return self.whole
+        return self.whole_scores
 
     @cached_property
     def in_memory(self) -> ScoreEstimate:
@@ -125,16 +130,31 @@ class PartitionedEstimate(ScoreEstimate):
 
     @cached_property
     def with_all_pairs(self) -> ScoreEstimate:
-        """The same with all pairs in memory, if they can be: estimated in this process."""
-        if self.collection_in_memory is None:
+        """The same with all pairs in memory, estimated in this process; on disk, itself."""
+        if self.full_collection is None:
             return self
-        how = self.estimation
-        problem = self.collection_in_memory.problem(depth=how.depth, scale=how.scale)
-        return replace(how, online=follow(how.model, problem)).first()
+        self.engine.reporter.say("All pairs are needed at once: estimated again in one process.")
+        how, model = self.estimation, self.fit.model.model
+        problem = self.full_collection.problem(depth=how.depth, scale=how.scale)
+        design = model.design(problem, worth_factor=self.worth_factor)
+        return replace(how, online=OnlineModel(model, problem, design)).first()
+
+    @property
+    def lists(self) -> Runs:
+        """The lists to evaluate, of all queries that are in memory."""
+        if self.full_collection is None:
+            return self.estimation.runs
+        top = self.full_collection.runs.top(self.estimation.depth)
+        return top if self.full_collection.ranked is None else top.only(self.full_collection.ranked)
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest list."""
+        return self.fit.surveyed.longest
 
     def check_whole(self, what: str) -> None:
         """Raise an error if only some queries can be in memory."""
-        if self.collection_in_memory is not None:
+        if self.full_collection is not None:
             return
         raise ModelError(
             f"{what} all pairs in memory, which a campaign in partitions does not have. Use runs without partitions, "
@@ -151,7 +171,7 @@ class PartitionedEstimate(ScoreEstimate):
         """Return the estimate with another measure; on disk, of the same depth."""
         how = self.estimation
         if depth != how.depth:
-            if self.collection_in_memory is not None:
+            if self.full_collection is not None:
                 return self.with_all_pairs.by(metric, depth=depth)
             raise ScoreError(
                 f"{metric} is of depth {depth}, the partitions were read to depth {how.depth}. Name one --depth "
@@ -166,9 +186,17 @@ class PartitionedEstimate(ScoreEstimate):
         labels = surveyed.collection.labels
         assert labels is not None
         at = [labels.sources.index(source) for source in sources]
-        collection = replace(surveyed.collection, labels=labels.take(sources) if sources else None)
+        collection = replace(surveyed.collection, labels=_taken(labels, sources))
         fewer = replace(surveyed, collection=collection, labelled=surveyed.labelled[at])
         with self.engine.start() as run:
             reporter = self.engine.reporter
             fit = fit_parts(fewer, how.model, scale=how.scale, run=run, reporter=reporter, worth_factor=worth_factor)
-            return self._again(fit, run)
+            full = self.full_collection
+            if full is not None and full.labels is not None:
+                full = replace(full, labels=_taken(full.labels, sources))
+            return self._again(fit, run, full_collection=full, worth_factor=worth_factor)
+
+
+def _taken(labels: LabelTable, sources: tuple[str, ...]) -> LabelTable | None:
+    """Return the labels of some sources; None for none."""
+    return labels.take(sources) if sources else None

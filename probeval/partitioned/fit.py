@@ -46,8 +46,8 @@ class Surveyed(Brief):
 
     Parameters
     ----------
-    parts, systems, depth
-        The parts, the systems to evaluate, and the depth of the pool.
+    parts, systems, depth, longest
+        The parts, the systems to evaluate, the depth of the pool, and the length of the longest list.
     queries
         The ids of all queries, shape (query,).
     pairs, labelled
@@ -63,6 +63,7 @@ class Surveyed(Brief):
     parts: tuple[QueryRange, ...]
     systems: tuple[str, ...]
     depth: int
+    longest: int
     queries: Ids
     pairs: int
     labelled: Ints
@@ -77,6 +78,7 @@ def look(
     *,
     n_queries: int,
     depth: int,
+    longest: int,
     run: Run[Any],
     reporter: Reporter,
 ) -> Surveyed:
@@ -93,6 +95,7 @@ def look(
         parts=parts,
         systems=collection.runs.systems if collection.ranked is None else collection.ranked,
         depth=depth,
+        longest=longest,
         queries=np.concatenate([objects([]), *(part.queries for part in found)]),
         pairs=sum(part.pairs for part in found),
         labelled=np.sum([part.labelled for part in found], axis=0),
@@ -138,7 +141,7 @@ def fit_parts(
     surveyed, model, scale
         The campaign, the model and the grades.
     run, reporter
-        Does work on partitions in parallel; wraps them while this goes on.
+        Does work on parts in parallel; receives progress.
     worth_factor
         As in :func:`probeval.relevance.observers.measure.with_labels`.
     """

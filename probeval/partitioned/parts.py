@@ -52,7 +52,7 @@ class MemoryPart(Brief):
     start: int
 
     def read(self, depth: int, *, sources: Sequence[str] | None = None) -> Collection:
-        """The lists of its queries, with the labels of some sources, or of all."""
+        """The lists of its queries, which are whole, with the labels of some sources, or of all."""
         labels = self.collection.labels
         if sources is None or labels is None:
             return self.collection
@@ -64,24 +64,24 @@ def stored_parts(partitions: Partitions) -> tuple[QueryRange, ...]:
     return tuple(StoredPart(partitions, i) for i in range(len(partitions)))
 
 
-def memory_parts(collection: Collection, n: int, *, depth: int) -> tuple[QueryRange, ...]:
+def memory_parts(collection: Collection, n: int) -> tuple[QueryRange, ...]:
     """A collection in ``n`` parts of consecutive queries, as equal in number as can be, without judgments.
 
     Examples
     --------
     >>> from probeval.data import Runs
     >>> runs = Runs.rows(["a", "a", "a"], ["q1", "q2", "q3"], ["d1", "d2", "d3"])
-    >>> [(part.start, part.read(1).runs.queries.tolist()) for part in memory_parts(Collection("", runs), 2, depth=1)]
+    >>> [(part.start, part.read(1).runs.queries.tolist()) for part in memory_parts(Collection("", runs), 2)]
     [(0, ['q1']), (1, ['q2', 'q3'])]
     """
-    top = collection.runs.top(depth)
-    labels = None if collection.labels is None else collection.labels.on(top.pool)
-    n_queries = len(top.queries)
+    lists = collection.runs
+    labels = None if collection.labels is None else collection.labels.on(lists.pool)
+    n_queries = len(lists.queries)
     ends = [n_queries * i // n for i in range(n + 1)]
     parts: list[QueryRange] = []
     for first, after in pairwise(ends):
-        runs = top.at(np.arange(first, after))
-        rows = np.flatnonzero((top.pool.query >= first) & (top.pool.query < after))
+        runs = lists.at(np.arange(first, after))
+        rows = np.flatnonzero((lists.pool.query >= first) & (lists.pool.query < after))
         mine = None if labels is None else labels.rearranged(runs.pool, rows)
         parts.append(MemoryPart(replace(collection, runs=runs, labels=mine, judgments=None), first))
     return tuple(parts)

@@ -84,7 +84,7 @@ def score_parts(
     target, family
         As in :func:`probeval.scores.evaluate`.
     run, reporter
-        Does work on partitions in parallel; wraps them while this goes on.
+        Does work on parts in parallel; receives progress.
     """
     surveyed = fit.surveyed
     work = [partial(score_part, part, fit.model, plan) for part in surveyed.parts]

@@ -9,7 +9,7 @@ import numpy as np
 from probeval.arrays import Floats
 from probeval.data.answers import PairAnswers
 from probeval.data.judgments import Judgments
-from probeval.data.problem import Grades, Problem
+from probeval.data.problem import Problem
 from probeval.display import Brief
 from probeval.features import feature_names, needs
 from probeval.relevance.answers.fit import AnswerEvidence
@@ -49,7 +49,7 @@ class Prediction(Brief):
             return Drawn.of(self.relevance, gains)
         return Linearised.of(self.posterior, self.relevance, gains)
 
-    def given(self, judgments: Judgments | Grades) -> Prediction:
+    def given(self, judgments: Judgments) -> Prediction:
         """Return the prediction with these pairs certain, without refitting the model."""
         return replace(self, relevance=self.relevance.given(judgments))
 

@@ -242,8 +242,18 @@ class ScoreEstimate(Brief):
 
     @property
     def with_all_pairs(self) -> ScoreEstimate:
-        """The same with all pairs in memory, wherever it was estimated."""
+        """The same with all pairs in memory; itself, if they are, or cannot be."""
         return self
+
+    @property
+    def lists(self) -> Runs:
+        """The lists to evaluate, of all queries that are in memory."""
+        return self.estimation.runs
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest list."""
+        return self.estimation.collection.runs.depth
 
     @property
     def answers_used(self) -> AnswersUsed:
@@ -258,7 +268,7 @@ class ScoreEstimate(Brief):
         if depth == how.depth:
             return replace(self, estimation=how)
         problem = how.collection.problem(depth=depth, scale=how.scale)
-        return replace(how, online=follow(how.model, problem)).first()
+        return replace(how, online=follow(how.model, problem)).estimate(self.judgments, answers=self.answers)
 
     def relabelled(self, sources: tuple[str, ...], *, worth_factor: float = 1.0) -> ScoreEstimate:
         """Return the estimate with the labels of some sources alone, or of none, and their worth multiplied.
@@ -269,7 +279,9 @@ class ScoreEstimate(Brief):
         assert isinstance(how.model, Hierarchical)
         problem = how.problem.with_sources(sources)
         design = how.model.design(problem, worth_factor=worth_factor)
-        return replace(how, online=OnlineModel(how.model, problem, design)).estimate(self.judgments)
+        return replace(how, online=OnlineModel(how.model, problem, design)).estimate(
+            self.judgments, answers=self.answers
+        )
 
     def check_whole(self, what: str) -> None:
         """Raise an error if something needs all pairs of the campaign, and not all are in memory."""

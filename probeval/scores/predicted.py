@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from probeval.data.collection import Collection
+from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.metrics import Metric
 from probeval.relevance.distribution import RelevanceDistribution
@@ -52,13 +53,13 @@ def score_collection(
     >>> score_collection(FallbackModel([Uniform()]), campaign, [parse("DCG@5"), parse("nDCG@5")])
     [<Scores: DCG@5 of 4 systems on 3 queries, moments>, <Scores: nDCG@5 of 4 systems on 3 queries, draws>]
     """
-    predicted: dict[int, RelevanceDistribution] = {}
+    predicted: dict[int, tuple[Runs, RelevanceDistribution]] = {}
     out = []
     for metric in metrics:
         at = (metric.cutoff or collection.runs.depth) if depth is None else depth
         if at not in predicted:
             problem = collection.problem(depth=at, scale=scale)
-            predicted[at] = model.predict(problem, rng=stream(seed, *keys, Purpose.PREDICTION))
+            predicted[at] = problem.lists, model.predict(problem, rng=stream(seed, *keys, Purpose.PREDICTION))
         rng = stream(seed, *keys, Purpose.SCORES)
-        out.append(evaluate(collection.lists(at), predicted[at], metric, rng=rng, **options))
+        out.append(evaluate(*predicted[at], metric, rng=rng, **options))
     return out

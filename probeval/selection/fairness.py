@@ -52,4 +52,4 @@ def _without(estimate: ScoreEstimate, own: Bools) -> Floats:
     """Return the mean scores had these pairs not been judged, shape (system,)."""
     kept = without(estimate.judgments, estimate.estimation.pool, own)
     # The same random numbers as the estimate, so that only the judgments differ.
-    return estimate.estimation.estimate(kept, last=estimate.prediction).scores.mean
+    return estimate.estimation.estimate(kept, answers=estimate.answers, last=estimate.prediction).scores.mean

@@ -14,7 +14,7 @@ from probeval.data import Collection, Judgments, LabelTable, Metadata, split, wr
 from probeval.errors import ProbevalError
 from probeval.features import standards
 from probeval.partitioned import PartitionedEstimate, tasks
-from probeval.relevance import SyntheticCampaign
+from probeval.relevance import Hierarchical, SyntheticCampaign, load_card
 from probeval.reports import Table
 from tests.heard import Heard
 
@@ -250,6 +250,23 @@ def test_another_measure_in_processes(whole_plain, in_processes):
 
 def test_a_measure_of_another_depth_in_processes(whole_plain, in_processes):
     assert_same_scores(in_processes.by("P@3"), whole_plain.by("P@3"))  # all runs are there
+
+
+def test_measures_and_features_that_look_deeper_than_the_pool(plain):
+    """Parts of runs in memory are whole lists: a measure without a cutoff, and features of deeper ranks, see them."""
+    prior = load_card("text-hierarchical").model.prior
+    deeper = replace(prior, terms=tuple(term.replace("fSYS", "fSYS@5") for term in prior.terms))
+    for model in (None, Hierarchical(deeper)):
+        whole, parts = (probeval.evaluate(plain, "nDCG@3", model=model, draws=50, **how) for how in ({}, {"jobs": 1}))
+        assert isinstance(parts.estimate, PartitionedEstimate)
+        assert_same_scores(parts, whole)
+        assert_same_scores(parts.by("AP"), whole.by("AP"))
+
+
+def test_without_labels_all_pairs_are_without_them_too(in_processes):
+    without = in_processes.estimate.relabelled(())
+    assert without.with_all_pairs.collection.labels is None
+    np.testing.assert_allclose(without.with_all_pairs.scores.mean, without.scores.mean, **SAME)
 
 
 def test_pairs_and_comparisons_of_plain_runs_in_processes(plain):
