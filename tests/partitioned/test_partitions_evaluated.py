@@ -218,6 +218,7 @@ def test_processes_without_labels_and_without_judgments(campaign):
     assert_same_scores(probeval.evaluate(bare, "DCG@5", jobs=2, **options), probeval.evaluate(bare, "DCG@5", **options))
 
 
+@pytest.mark.slow
 def test_plain_runs_in_processes_have_all_their_pairs(whole_plain, in_processes):
     pairs, pairs_ = (evaluation.next(10).to_frame() for evaluation in (in_processes, whole_plain))
     pd.testing.assert_frame_equal(pairs, pairs_, rtol=0, atol=1e-9)
@@ -239,6 +240,7 @@ def test_plain_runs_in_processes_have_all_their_pairs(whole_plain, in_processes)
     assert tables == tables_
 
 
+@pytest.mark.slow
 def test_the_report_of_plain_runs_in_processes_is_written(in_processes, tmp_path):
     written = in_processes.report(tmp_path / "report.html")
     assert "DCG@5" in written.read_text(encoding="utf-8")
@@ -252,6 +254,7 @@ def test_a_measure_of_another_depth_in_processes(whole_plain, in_processes):
     assert_same_scores(in_processes.by("P@3"), whole_plain.by("P@3"))  # all runs are there
 
 
+@pytest.mark.slow
 def test_measures_and_features_that_look_deeper_than_the_pool(plain):
     """Parts of runs in memory are whole lists: a measure without a cutoff, and features of deeper ranks, see them."""
     prior = load_card("text-hierarchical").model.prior
@@ -263,12 +266,14 @@ def test_measures_and_features_that_look_deeper_than_the_pool(plain):
         assert_same_scores(parts.by("AP"), whole.by("AP"))
 
 
+@pytest.mark.slow
 def test_without_labels_all_pairs_are_without_them_too(in_processes):
     without = in_processes.estimate.relabelled(())
     assert without.with_all_pairs.collection.labels is None
     np.testing.assert_allclose(without.with_all_pairs.scores.mean, without.scores.mean, **SAME)
 
 
+@pytest.mark.slow
 def test_pairs_and_comparisons_of_plain_runs_in_processes(plain):
     pairs, pairs_ = (probeval.next_pairs(plain, "DCG@5", n=5, **how).to_frame() for how in ({"jobs": 2}, {}))
     pd.testing.assert_frame_equal(pairs, pairs_, rtol=0, atol=1e-9)
