@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from types import UnionType
-from typing import Annotated, Any, ParamSpec, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ParamSpec, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 from probeval.display import Brief
 from probeval.errors import ProbevalError, did_you_mean
@@ -118,12 +117,16 @@ class Input(Brief):
     default: Any
     about: About
 
+    @property
+    def optional(self) -> Input:
+        """The same without a default: None if it is not given."""
+        about = replace(self.about, default=SAME, text=DEFAULT.sub(".", self.about.text))
+        return replace(self, default=None, about=about)
+
 
 @cache
 def inputs(record: type) -> tuple[Input, ...]:
     """The documented fields of a record, in the order of its keywords.
-
-    A field ``Alias | None`` is the setting of the alias, without its default: None leaves it as it is.
 
     >>> @dataclass(frozen=True)
     ... class Sum:
@@ -134,12 +137,8 @@ def inputs(record: type) -> tuple[Input, ...]:
     """
     hints, found = get_type_hints(record, include_extras=True), []
     for field in sorted(fields(record), key=lambda one: bool(one.kw_only)):
-        hint = hints[field.name]
-        inner = get_args(hint)[0] if get_origin(hint) in (Union, UnionType) else hint
-        if get_origin(inner) is Annotated:
-            kind, about = get_args(inner)[:2]
-            if inner is not hint:
-                about = replace(about, default=SAME, text=DEFAULT.sub(".", about.text))
+        if get_origin(hints[field.name]) is Annotated:
+            kind, about = get_args(hints[field.name])[:2]
             found.append(Input(field.name, kind, field.default, about))
     return tuple(found)
 

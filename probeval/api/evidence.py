@@ -62,6 +62,7 @@ __all__ = [
     "Docs",
     "Evidence",
     "Groups",
+    "JudgedRuns",
     "Labels",
     "Numbers",
     "Observers",
@@ -265,6 +266,22 @@ class Evidence(Beside):
             for name in (field.name for field in fields(Evidence)):
                 if name == "runs" or not is_given(self, name):
                     object.__setattr__(self, name, getattr(inner, name))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JudgedRuns(Brief):
+    """Runs and judgments alone, for what needs no model."""
+
+    runs: RunPaths
+    _: KW_ONLY
+    qrels: Qrels = None
+    order: Order = "trec_eval"
+
+    def collection(self, *, scale: Scale | None = None, reporter: Reporter = SILENT) -> Collection:
+        """Return the runs with their judgments; the scale is that which grades must be on."""
+        return Evidence(self.runs, qrels=self.qrels, order=self.order).collection(
+            self.runs, scale=scale, reporter=reporter
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

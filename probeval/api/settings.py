@@ -38,6 +38,7 @@ __all__ = [
     "Gains",
     "GoalName",
     "GradeScale",
+    "Grading",
     "InferenceName",
     "Jobs",
     "LabelsFrom",
@@ -195,12 +196,18 @@ Scheduler = Annotated[str | None, About("A Dask scheduler that distributes the w
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Scoring(Brief):
-    """The model of relevance, the grades, and the differences that matter."""
+class Grading(Brief):
+    """The grades, and what they are worth."""
 
-    model: Model = None
     scale: GradeScale = None
     gain: Gains = None
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Scoring(Grading):
+    """The model of relevance, and the grades."""
+
+    model: Model = None
     seed: Seed = 0
 
 

@@ -14,7 +14,7 @@ from probeval.cli.campaign_documents import ContestedDocument, DisagreementDocum
 from probeval.cli.commands import Output
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import echo, write, write_table
-from probeval.cli.stores import By, DocId, Grade, Name, QueryId, StorePlace, Token, event_row, opened_campaign
+from probeval.cli.stores import DocId, Grade, OwnersPlace, QueryId, Token, event_row
 from probeval.data import read_texts
 from probeval.errors import ProbevalError
 from probeval.records import About
@@ -36,44 +36,40 @@ class AdjudicationInputs:
     grade: Grade = None
     other: Annotated[str | None, About("Settle which is better: DOC (left), or this (right).", metavar="DOC")] = None
     choice: Annotated[str | None, About("The better one: left, right or equal.", metavar="CHOICE")] = None
-    by: By = "owner"
     reason: Annotated[str, About("The reason.", metavar="TEXT")] = ""
     token: Token = None
 
-    def record(self, opened: Campaign) -> Any:
+    def record(self, opened: Campaign, by: str) -> Any:
         """Record it; the event."""
         query, doc, reason, token = self.query, self.doc, self.reason, self.token
         compared = self.other is not None or self.choice is not None
         if query is not None and doc is not None:
             if self.grade is not None and not compared:
-                return opened.adjudicate(self.by, query, doc, self.grade, reason=reason, token=token)
+                return opened.adjudicate(by, query, doc, self.grade, reason=reason, token=token)
             if self.grade is None and self.other is not None and self.choice is not None:
-                return opened.adjudicate_comparison(
-                    self.by, query, doc, self.other, self.choice, reason=reason, token=token
-                )
+                return opened.adjudicate_comparison(by, query, doc, self.other, self.choice, reason=reason, token=token)
         raise ProbevalError(
             "Give QUERY, DOC and GRADE; QUERY and DOC with --other and --choice; or none to list the disagreements."
         )
 
 
 def adjudicate(
-    store: StorePlace,
+    place: OwnersPlace,
     given: AdjudicationInputs,
     output: Output,
     docs: Annotated[
         Path | None, About("A table of doc and text: the list shows the documents too.", metavar="FILE")
     ] = None,
-    name: Name = None,
 ) -> None:
     """Settle the grade of a pair, or which of two documents is better; without QUERY list the disagreements.
 
     Example: probeval campaign adjudicate mine.db q01 d0007 1 --by eve
     """
-    with opened_campaign(store, name, read_only=given.query is None) as opened:
+    with place.open(read_only=given.query is None) as opened:
         if given.query is None:
             _list(opened, docs, output)
             return
-        row = event_row(given.record(opened))
+        row = event_row(given.record(opened, place.by))
         write(pd.DataFrame([row]), row, output.output_format)
 
 

@@ -14,9 +14,9 @@ import pandas as pd
 from probeval.characters import printable
 from probeval.cli.adjudicate import WIDTH
 from probeval.cli.campaign_documents import AnsweredDocument
-from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Talk, echo, write
-from probeval.cli.stores import AssessorName, Name, Refresh, SkipReason, StorePlace, Token, event_row, opened_campaign
+from probeval.cli.commands import Output, Printed
+from probeval.cli.output import echo, write
+from probeval.cli.stores import AssessorName, Place, Refresh, SkipReason, Token, event_row
 from probeval.data import read_texts
 from probeval.errors import CampaignError
 from probeval.records import About
@@ -58,38 +58,34 @@ class AnswerInputs:
         )
 
 
-def answer(
-    store: StorePlace, given: AnswerInputs, name: Name = None, output_format: Format = OutputFormat.table
-) -> None:
+def answer(place: Place, given: AnswerInputs, output: Printed) -> None:
     """Answer which of two documents is better, or give both a number; or skip the question.
 
     Example: probeval campaign answer mine.db q01 d0007 d0012 left --assessor ann
     """
-    with opened_campaign(store, name) as opened:
+    with place.open() as opened:
         row = event_row(given.record(opened))
-        write(pd.DataFrame([row]), row, output_format)
+        write(pd.DataFrame([row]), row, output.output_format)
 
 
 def judge_here(
-    store: StorePlace,
+    place: Place,
     assessor: AssessorName,
+    output: Output,
     docs: Annotated[Path | None, About("Document texts: a table of doc and text.", metavar="FILE")] = None,
-    name: Name = None,
     refresh: Refresh = True,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
 ) -> None:
     """Judge on the terminal, question after question: grades, or l, r, = and b (both bad) for two documents.
 
     Example: probeval campaign judge mine.db --assessor ann --docs documents.csv
     """
-    talk = Talk(quiet=quiet)
+    talk = output.talk
     texts = {} if docs is None else read_texts(docs, "doc")
-    with opened_campaign(store, name) as opened:
+    with place.open() as opened:
         if refresh and opened.is_behind:
             talk.warned(opened.refresh)
         row = _Terminal(opened, assessor, texts).run()
-    write(pd.DataFrame([row]), row, output_format)
+    write(pd.DataFrame([row]), row, output.output_format)
 
 
 @dataclass

@@ -16,9 +16,10 @@ from probeval.cli.campaign_documents import (
     QueryGuidelinesDocument,
     QueryText,
 )
-from probeval.cli.options import Format, OutputFormat, Quiet
+from probeval.cli.commands import Output
+from probeval.cli.options import OutputFormat
 from probeval.cli.output import Talk, echo, write
-from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.cli.stores import OwnersPlace
 from probeval.data import read_texts
 from probeval.data.files import read_bytes
 from probeval.errors import ProbevalError, did_you_mean
@@ -31,16 +32,13 @@ __all__ = ["grade_words_of", "guideline", "guideline_text", "no_texts", "queries
 
 
 def guideline(
-    store: StorePlace,
+    place: OwnersPlace,
+    output: Output,
     file: Annotated[
         Path | None, About("The new guideline; without it, show the current one.", metavar="[FILE]", argument=True)
     ] = None,
     query: Annotated[str | None, About("The guideline is for this query alone.", metavar="ID")] = None,
     per_query: Annotated[bool, About("FILE is a table of query and text: a guideline for each query in it.")] = False,
-    by: By = "owner",
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
 ) -> None:
     """Show or change the guideline, or those of single queries; judgments keep the version that they were made under.
 
@@ -48,29 +46,29 @@ def guideline(
     """
     if query is not None and per_query:
         raise ProbevalError("Give --query with a text file, or --per-query with a table; not both.")
-    talk = Talk(quiet=quiet)
-    with opened_campaign(store, name, read_only=file is None) as opened:
+    talk = output.talk
+    with place.open(read_only=file is None) as opened:
         if query is not None and query not in opened.queries:
             raise ProbevalError(f"No query {query!r} in this campaign.{did_you_mean(query, opened.queries)}")
         if file is not None and query is not None:
-            opened.change_query_guidelines(by, {query: guideline_text(file)})
+            opened.change_query_guidelines(place.by, {query: guideline_text(file)})
         elif file is not None and per_query:
-            opened.change_query_guidelines(by, read_texts(file, "query"))
+            opened.change_query_guidelines(place.by, read_texts(file, "query"))
         elif file is not None:
-            opened.change_guideline(by, guideline_text(file))
+            opened.change_guideline(place.by, guideline_text(file))
         state = opened.state
     if query is not None or per_query:
-        _write_query_guidelines(state, state.query_guidelines if query is None else [query], output_format, talk)
+        _write_query_guidelines(state, state.query_guidelines if query is None else [query], output.output_format, talk)
         return
     current = state.guideline
     if current is None:
-        talk.say(f"No guideline yet. Add one with probeval campaign guideline {shlex.quote(store)} FILE")
+        talk.say(f"No guideline yet. Add one with probeval campaign guideline {shlex.quote(place.store)} FILE")
     row: GuidelineDocument = {
         "version": 0 if current is None else current.version,
         "text": "" if current is None else current.text,
     }
-    if output_format is not OutputFormat.table:
-        write(pd.DataFrame([row]), row, output_format)
+    if output.output_format is not OutputFormat.table:
+        write(pd.DataFrame([row]), row, output.output_format)
     elif current is not None:
         echo(f"Version {current.version}\n{current.text}".rstrip())
 
@@ -90,29 +88,26 @@ def _write_query_guidelines(state: State, asked: Iterable[str], output_format: O
 
 
 def queries(
-    store: StorePlace,
+    place: OwnersPlace,
+    output: Output,
     file: Annotated[
         Path | None,
         About("A table of query and text, or irds:ID; without it, show the texts.", metavar="[FILE]", argument=True),
     ] = None,
-    by: By = "owner",
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
 ) -> None:
     """Show the query texts, or add and replace some; queries missing from the file keep their texts.
 
     Example: probeval campaign queries mine.db queries.tsv
     """
-    talk = Talk(quiet=quiet)
-    with opened_campaign(store, name, read_only=file is None) as opened:
+    talk = output.talk
+    with place.open(read_only=file is None) as opened:
         if file is not None:
-            opened.change_queries(by, read_texts(file, "query"))
+            opened.change_queries(place.by, read_texts(file, "query"))
         texts = opened.queries
-    talk.say(texts_known(texts, store))
+    talk.say(texts_known(texts, place.store))
     rows: list[QueryText] = [{"query": query, "text": text} for query, text in texts.items()]
     document: QueriesDocument = {"queries": rows}
-    write(pd.DataFrame(rows, columns=["query", "text"]), document, output_format)
+    write(pd.DataFrame(rows, columns=["query", "text"]), document, output.output_format)
 
 
 def guideline_text(file: Path) -> str:

@@ -10,9 +10,10 @@ import pandas as pd
 import typer
 
 from probeval.cli.campaign_documents import InvitationDocument, PersonDocument, RevokedDocument
-from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Talk, echo, write
-from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.cli.commands import Output, Printed
+from probeval.cli.options import OutputFormat
+from probeval.cli.output import echo, write
+from probeval.cli.stores import OwnersPlace, Place
 from probeval.errors import ProbevalError, did_you_mean
 from probeval.records import About
 
@@ -28,8 +29,9 @@ PersonName = Annotated[str, About("The name of the assessor.", metavar="NAME", a
 
 @assessors.command("add")
 def add(
-    store: StorePlace,
+    place: OwnersPlace,
     assessor: PersonName,
+    output: Output,
     role: Annotated[
         str,
         About("assessor; adjudicator: also settles disagreements; owner: may do all.", metavar="ROLE"),
@@ -38,10 +40,6 @@ def add(
     base_url: Annotated[
         str, About("The address of the judging page for browsers.", metavar="URL")
     ] = "http://127.0.0.1:8517",
-    by: By = "owner",
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
 ) -> None:
     """Invite an assessor: prints a link to sign in with, once. The store keeps a hash of it only.
 
@@ -49,38 +47,36 @@ def add(
     """
     if role not in ROLES:
         raise ProbevalError(f"The role must be one of {', '.join(ROLES)}, got {role!r}.{did_you_mean(role, ROLES)}")
-    place, seconds = _base(base_url), _seconds(expires)
-    with opened_campaign(store, name) as opened:
-        event, token = opened.people.invite(by, assessor, role=role, seconds=seconds)
-    link = f"{place}/join/{token}"
+    address, seconds = _base(base_url), _seconds(expires)
+    with place.open() as opened:
+        event, token = opened.people.invite(place.by, assessor, role=role, seconds=seconds)
+    link = f"{address}/join/{token}"
     row: InvitationDocument = {
         "assessor": event.assessor,
         "role": cast("Any", event.role),
         "until": event.until,
         "link": link,
     }
-    if output_format is OutputFormat.table:
+    if output.output_format is OutputFormat.table:
         echo(link)
     else:
-        write(pd.DataFrame([row]), row, output_format)
+        write(pd.DataFrame([row]), row, output.output_format)
     lasts = "" if event.until is None else f", until {pd.to_datetime(round(event.until), unit='s')} UTC"
-    Talk(quiet=quiet).say(
+    output.talk.say(
         f"Give this link to {event.assessor} alone: it signs in as {event.role}{lasts}, and is not shown again."
     )
 
 
 @assessors.command("list")
 def list_assessors(
-    store: StorePlace,
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
+    place: Place,
+    output: Output,
 ) -> None:
     """List who is invited, with what role, until when, and when they last signed in.
 
     Example: probeval campaign assessors list mine.db
     """
-    with opened_campaign(store, name, read_only=True) as opened:
+    with place.open(read_only=True) as opened:
         access = opened.people.access
     rows: list[PersonDocument] = []
     for assessor, invited in sorted(access.invited.items()):
@@ -95,33 +91,31 @@ def list_assessors(
             }
         )
     if not rows:
-        Talk(quiet=quiet).say("No one is invited. Invite someone with probeval campaign assessors add STORE NAME")
+        output.talk.say("No one is invited. Invite someone with probeval campaign assessors add STORE NAME")
     frame = pd.DataFrame(rows, columns=["assessor", "role", "invited", "until", "signed_in"])
-    if output_format is OutputFormat.table:
+    if output.output_format is OutputFormat.table:
         for column in ("invited", "until", "signed_in"):
             frame[column] = [
                 "-" if value != value else str(pd.to_datetime(round(value), unit="s"))
                 for value in frame[column].astype(float)
             ]
-    write(frame, rows, output_format)
+    write(frame, rows, output.output_format)
 
 
 @assessors.command("revoke")
 def revoke(
-    store: StorePlace,
+    place: OwnersPlace,
     assessor: PersonName,
-    by: By = "owner",
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
+    output: Printed,
 ) -> None:
     """Revoke an invitation: the link and all sessions of the assessor end at once. Judgments stay.
 
     Example: probeval campaign assessors revoke mine.db ann
     """
-    with opened_campaign(store, name) as opened:
-        event = opened.people.revoke(by, assessor)
+    with place.open() as opened:
+        event = opened.people.revoke(place.by, assessor)
     row: RevokedDocument = {"number": event.number, "assessor": event.assessor, "by": event.by}
-    write(pd.DataFrame([row]), row, output_format)
+    write(pd.DataFrame([row]), row, output.output_format)
 
 
 def _seconds(text: str) -> float | None:

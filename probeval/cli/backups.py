@@ -11,8 +11,9 @@ import typer
 
 from probeval.characters import printable
 from probeval.cli.campaign_documents import CampaignCheckDocument, StoreCheckDocument
-from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Talk, echo, write
+from probeval.cli.commands import Output
+from probeval.cli.options import OutputFormat
+from probeval.cli.output import echo, write
 from probeval.cli.stores import StorePlace
 from probeval.records import About
 from probeval.schema import records
@@ -26,8 +27,7 @@ __all__ = ["backup", "check", "restore"]
 def backup(
     store: StorePlace,
     file: Annotated[Path, About("The new file; one that exists is refused.", metavar="FILE", argument=True)],
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
+    output: Output,
 ) -> None:
     """Copy a store, all of its campaigns, into an SQLite file, while people judge.
 
@@ -35,8 +35,8 @@ def backup(
     """
     from probeval.campaign import copy_store
 
-    _write(copy_store(store, file), output_format)
-    Talk(quiet=quiet).say(f"Checked. Restore it with probeval campaign restore {file} STORE")
+    _write(copy_store(store, file), output.output_format)
+    output.talk.say(f"Checked. Restore it with probeval campaign restore {file} STORE")
 
 
 def restore(
@@ -45,8 +45,7 @@ def restore(
         str,
         About("A new SQLite file, or the URL of a PostgreSQL database without any.", metavar="STORE", argument=True),
     ],
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
+    output: Output,
 ) -> None:
     """Copy a backup into a new store: a new file, or a PostgreSQL database without campaigns.
 
@@ -54,15 +53,14 @@ def restore(
     """
     from probeval.campaign import copy_store
 
-    _write(copy_store(file, store), output_format)
-    Talk(quiet=quiet).say("Checked. Links of assessors work in the new store too.")
+    _write(copy_store(file, store), output.output_format)
+    output.talk.say("Checked. Links of assessors work in the new store too.")
 
 
 def check(
     store: StorePlace,
+    output: Output,
     migrate: Annotated[bool, About("Migrate a store of an earlier version first; otherwise only read.")] = False,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
 ) -> None:
     """Check the integrity of a store: its file, every event of every log, every part. Exits with 1 if there is a fault.
 
@@ -75,12 +73,12 @@ def check(
         found = check_store(opened)
     finally:
         opened.close()
-    _write(found, output_format)
+    _write(found, output.output_format)
     for fault in found.faults:
         echo(printable(f"Fault: {fault}."), err=True)
     if found.faults:
         raise typer.Exit(1)
-    Talk(quiet=quiet).say("No faults.")
+    output.talk.say("No faults.")
 
 
 def _write(found: StoreCheck, output_format: OutputFormat) -> None:

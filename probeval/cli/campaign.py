@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import KW_ONLY, asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,46 +11,37 @@ import pandas as pd
 import typer
 
 from probeval.api.evidence import Evidence, as_scale, note_texts, select_model
-from probeval.api.settings import Choosing, Depth, Mapping, Policy, QueryTexts, Rope, Scoring, Sharing, Work
-from probeval.api.users import as_goal_metric, as_rope
+from probeval.api.settings import QueryTexts, Scoring, Work
 from probeval.cli.adjudicate import adjudicate
 from probeval.cli.answers import answer, judge_here
-from probeval.cli.assessor_texts import grade_words_of, guideline, guideline_text, queries, texts_known
+from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
 from probeval.cli.backups import backup, check, restore
 from probeval.cli.campaign_documents import TaskDocument, TasksDocument
+from probeval.cli.campaign_settings import CampaignSettings, setup_of
 from probeval.cli.changes import change, close, pause, reopen, resume, show_log
-from probeval.cli.commands import Output
+from probeval.cli.commands import Output, Printed
 from probeval.cli.exchange import export, import_file
 from probeval.cli.gold import gold
-from probeval.cli.options import Format, Metric, OutFolder, OutputFormat, Quiet, ToolName
-from probeval.cli.output import Talk, check_tool, echo, write, write_csv, write_json, write_table
+from probeval.cli.options import OutFolder, OutputFormat, ToolName
+from probeval.cli.output import check_tool, echo, write, write_csv, write_json, write_table
 from probeval.cli.stores import (
-    Ask,
     AssessorName,
     By,
     DocId,
-    FollowUp,
-    GoldShare,
     Grade,
-    GradeWords,
-    Lease,
-    Name,
-    Opinions,
-    Overlap,
+    Place,
     QueryId,
     Refresh,
-    RepeatShare,
-    Rule,
     SkipReason,
     StorePlace,
     Token,
     event_row,
-    opened_campaign,
 )
 from probeval.cli.topics import topics as topics_command
 from probeval.data import read_texts
 from probeval.errors import ProbevalError
 from probeval.records import About
+from probeval.scores.evaluate import as_metric
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign, Status
@@ -65,26 +56,12 @@ campaign = typer.Typer(help="Judge alone or in a team: create a campaign, get pa
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CampaignInputs(Work, Sharing, Choosing, Scoring, Evidence):
+class CampaignInputs(Work, CampaignSettings, Scoring, Evidence):
     """The evidence and the settings of a new campaign."""
 
-    metric: Metric
     _: KW_ONLY
     queries: QueryTexts = None
     guideline: Annotated[Path | None, About("Instructions for assessors: a text file.", metavar="FILE")] = None
-    grade_words: GradeWords = None
-    ask: Ask = "grades"
-    follow_up: FollowUp = False
-    depth: Depth = None
-    policy: Policy = "gain"
-    rope: Rope = 0.0
-    mapping: Mapping = None
-    overlap: Overlap = 0.0
-    opinions: Opinions = 2
-    gold_share: GoldShare = 0.0
-    repeat_share: RepeatShare = 0.0
-    rule: Rule = "unanimous"
-    lease: Lease = 15.0
     name: Annotated[str, About("The name of the campaign.", metavar="NAME")] = "campaign"
 
 
@@ -103,24 +80,21 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
         raise ProbevalError("A campaign needs a model: uniform, empirical, independent, hierarchical or a card.")
     collection = talk.warned(lambda: given.collection(given.runs, scale=as_scale(given.scale), reporter=talk))
     choice = select_model(collection, model, scale=given.scale, gain=given.gain, reporter=talk)
-    measure = as_goal_metric(given.metric, given.goal, mapping=given.mapping, rope=given.rope)
-    deep = given.depth or measure.cutoff or collection.runs.depth
+    chosen = {field.name: getattr(given, field.name) for field in fields(CampaignSettings)}
+    setup = setup_of(chosen, metric=given.metric, goal=given.goal, scale=choice.scale, reporter=talk)
+    deep = given.depth or as_metric(setup["metric"]).cutoff or collection.runs.depth
     note_texts(collection, given.docs, depth=deep, model=choice.model, reporter=talk)
-    same = ("depth", "name", "ask", "follow_up", "policy", "goal", "explore", "topics", "stay", "overlap", "opinions")
     with Campaign.create(
         store,
         collection,
-        metric=str(measure),
+        name=given.name,
         scale=choice.scale,
         model=model if isinstance(model, str) and Path(model).exists() else choice.name,
         guideline="" if given.guideline is None else guideline_text(given.guideline),
         queries=None if given.queries is None else read_texts(given.queries, "query"),
         by=by,
-        stopping=given.stop,
-        rope=as_rope(given.rope, measure, choice.scale, mapping=given.mapping, reporter=talk),
-        grade_words=() if given.grade_words is None else grade_words_of(given.grade_words),
-        lease=given.lease * 60,
-        **{name: getattr(given, name) for name in (*same, "gold_share", "repeat_share", "rule", "seed")},
+        seed=given.seed,
+        **setup,
     ) as made:
         _write_status(made.status(), output.output_format)
         texts = made.queries
@@ -134,45 +108,36 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
 
 
 @campaign.command()
-def status(
-    store: StorePlace,
-    name: Name = None,
-    refresh: Refresh = False,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
-) -> None:
+def status(place: Place, output: Output, refresh: Refresh = False) -> None:
     """Show progress: judgments, assessors, agreement, confidence in the ranking, remaining work.
 
     Example: probeval campaign status mine.db --refresh
     """
-    talk = Talk(quiet=quiet)
-    with opened_campaign(store, name, read_only=not refresh) as opened:
+    with place.open(read_only=not refresh) as opened:
         if refresh and opened.is_behind:
-            talk.warned(opened.refresh)
-        _write_status(opened.status(), output_format)
+            output.talk.warned(opened.refresh)
+        _write_status(opened.status(), output.output_format)
 
 
 @campaign.command("next")
 def next_tasks(
-    store: StorePlace,
+    place: Place,
     assessor: AssessorName,
+    output: Output,
     n: Annotated[int, About("The number of pairs.", option="-n, --number", least=1)] = 1,
-    name: Name = None,
     refresh: Refresh = True,
     tool: ToolName = None,
     out: OutFolder = None,
     docs: Annotated[Path | None, About("Document texts for --for: a table of doc and text.", metavar="FILE")] = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
 ) -> None:
     """Lease questions to an assessor: documents to grade, or two to compare.
 
     Example: probeval campaign next mine.db --assessor ann -n 10 --format csv
     """
-    talk = Talk(quiet=quiet)
+    talk = output.talk
     folder = check_tool(tool, out)
     texts = None if docs is None else read_texts(docs, "doc")
-    with opened_campaign(store, name) as opened:
+    with place.open() as opened:
         if refresh and opened.is_behind:
             talk.warned(opened.refresh)
         snapshot = opened.snapshot
@@ -206,7 +171,7 @@ def next_tasks(
         two = ["other", "asks"] if any(task.other for task in tasks) else []
         frame = pd.DataFrame(rows, columns=["query", "doc", *two, "text", "until"])
         shown = frame.assign(until=pd.to_datetime(frame["until"].round(), unit="s").astype(str))
-        write(frame if output_format is OutputFormat.csv else shown, document, output_format)
+        write(frame if output.output_format is OutputFormat.csv else shown, document, output.output_format)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,16 +210,14 @@ class JudgmentInputs:
 
 
 @campaign.command()
-def record(
-    store: StorePlace, given: JudgmentInputs, name: Name = None, output_format: Format = OutputFormat.table
-) -> None:
+def record(place: Place, given: JudgmentInputs, output: Printed) -> None:
     """Record a grade for a pair, or skip it, flag it, comment on it; or withdraw a judgment.
 
     Example: probeval campaign record mine.db q01 d0007 2 --assessor ann
     """
-    with opened_campaign(store, name) as opened:
+    with place.open() as opened:
         rows = [event_row(event) for event in given.record(opened)]
-        write(pd.DataFrame(rows), rows[0] if len(rows) == 1 else rows, output_format)
+        write(pd.DataFrame(rows), rows[0] if len(rows) == 1 else rows, output.output_format)
 
 
 campaign.command()(answer)

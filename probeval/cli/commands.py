@@ -17,7 +17,7 @@ from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk
 from probeval.records import SAME, About, Input, inputs
 
-__all__ = ["VERBS", "Output", "command", "spelled", "verb"]
+__all__ = ["VERBS", "FieldsOf", "Output", "Printed", "command", "spelled", "verb"]
 
 F = TypeVar("F", bound=Callable[..., None])
 VERBS: dict[str, tuple[str, Callable[..., None]]] = {}  # by name: a line on it, and the function
@@ -34,10 +34,16 @@ def verb(summary: str, *, name: str | None = None) -> Callable[[F], F]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output:
-    """Where data and messages go."""
+class Printed:
+    """The form of the data on stdout, of a verb without messages."""
 
     output_format: Format = OutputFormat.table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output(Printed):
+    """The form of the data on stdout, and the messages on stderr."""
+
     quiet: Quiet = False
 
     @cached_property
@@ -46,21 +52,32 @@ class Output:
         return Talk(quiet=self.quiet)
 
 
+@dataclass(frozen=True)
+class FieldsOf:
+    """Marks a parameter of a verb as a dict of those fields of a record that are given; none has to be."""
+
+    record: type
+
+
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Return the command of a verb: a function for Typer, with the fields of the verb's records as its parameters.
 
     A parameter of the verb that is no record is an option of its own. If it has the name of a field, it stands in its
     place, and the record gets its value, the first of several. What a record reports goes to the messages of
-    :class:`Output`.
+    :class:`Output`. A parameter marked by :class:`FieldsOf` takes the fields of a record without their defaults.
     """
     hints = get_type_hints(function, include_extras=True)
     parameters = inspect.signature(function).parameters
     records = {name: hints[name] for name in parameters if isinstance(hints[name], type) and is_dataclass(hints[name])}
-    own = {name: _input(name, hints[name], p) for name, p in parameters.items() if name not in records}
+    some = {name: mark for name in parameters if isinstance(mark := _mark(hints[name]), FieldsOf)}
+    rest = {name: p for name, p in parameters.items() if name not in records and name not in some}
+    own = {name: _input(name, hints[name], p) for name, p in rest.items()}
     shown: dict[str, Input | inspect.Parameter] = {}
     for name in parameters:
         if name in own:
             shown[name] = own[name]
+        elif name in some:
+            shown |= {one.name: one.optional for one in inputs(some[name].record)}
         else:
             shown |= {one.name: one for one in inputs(records[name]) if one.about.option != ""}
     shown |= own
@@ -72,21 +89,30 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             if any(one.name == "reporter" for one in inputs(record)):
                 read["reporter"] = next(r for r in made.values() if isinstance(r, Output)).talk
             made[name] = record(**read)
+        for name, mark in some.items():
+            read = {one.name: _value(one.optional, values[one.name]) for one in inputs(mark.record)}
+            made[name] = {field: value for field, value in read.items() if value is not None}
         for name, one in own.items():
             made[name] = _value(one, values[name]) if isinstance(one, Input) else values[name]
         function(**made)
 
     made_of = map(_parameter, shown.values())
-    ready = sorted(made_of, key=lambda p: not isinstance(_info(p), typer.models.ArgumentInfo))
+    ready = sorted(made_of, key=_order)
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__signature__ = inspect.Signature(ready)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in ready}
     return run
 
 
-def _info(parameter: inspect.Parameter) -> Any:
-    """What Typer reads of a parameter."""
-    return next(iter(get_args(parameter.annotation)[1:2]), None)
+def _order(parameter: inspect.Parameter) -> tuple[bool, bool]:
+    """The order of help: arguments first, what every verb has last."""
+    argument = isinstance(_mark(parameter.annotation), typer.models.ArgumentInfo)
+    return not argument, parameter.name in {one.name for one in inputs(Output)}
+
+
+def _mark(annotation: Any) -> Any:
+    """What stands beside the type in an annotation, if anything."""
+    return next(iter(get_args(annotation)[1:2]), None) if get_origin(annotation) is Annotated else None
 
 
 def _input(name: str, kind: Any, parameter: inspect.Parameter) -> Input | inspect.Parameter:

@@ -6,11 +6,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from probeval.api.evidence import Order, Qrels, RunPaths, as_collection, as_scale
+from probeval.api.evidence import JudgedRuns, as_scale
 from probeval.api.settings import Depth, GradeScale
-from probeval.cli.commands import verb
-from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Talk, check_picture, write, write_pictures
+from probeval.cli.commands import Output, verb
+from probeval.cli.options import OutputFormat
+from probeval.cli.output import check_picture, write, write_pictures
 from probeval.errors import ProbevalError
 from probeval.metrics import measure_curves
 from probeval.records import About
@@ -28,8 +28,8 @@ class CurveName(StrEnum):
 
 @verb("Show precision-recall and ROC curves.")
 def curves(
-    runs: RunPaths,
-    qrels: Qrels = None,
+    given: JudgedRuns,
+    output: Output,
     show: Annotated[
         CurveName,
         About("The table: precision at eleven levels of recall, the points of ROC, or counts."),
@@ -37,26 +37,23 @@ def curves(
     rel: Annotated[float, About("The lowest grade that counts as relevant.", metavar="GRADE")] = 1.0,
     scale: GradeScale = None,
     depth: Depth = None,
-    order: Order = "trec_eval",
     plot: Annotated[
         Path | None,
         About("Plot the curve to a file: .png, .svg or .pdf. Not for counts.", metavar="FILE"),
     ] = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
 ) -> None:
     """Show precision-recall and ROC curves of systems, and how many documents they got right, by judgments alone.
 
     Example: probeval curves runs/ --qrels qrels.txt --show roc --plot roc.png
     """
-    talk = Talk(quiet=quiet)
+    talk = output.talk
     check_picture(plot)
-    if qrels is None:
+    if given.qrels is None:
         raise ProbevalError("Curves need judgments: give --qrels FILE.")
     if plot is not None and show is CurveName.counts:
         raise ProbevalError("Counts have no curve to plot: use --show precision-recall or --show roc.")
     named = as_scale(scale)
-    collection = talk.warned(lambda: as_collection(runs, qrels=qrels, scale=named, order=order, reporter=talk))
+    collection = talk.warned(lambda: given.collection(scale=named, reporter=talk))
     assert collection.judgments is not None
     found = measure_curves(collection.runs, collection.judgments, scale=named, rel=rel, depth=depth)
     talk.say(f"{found!r}"[1:-1] + f", scale {found.scale}.")
@@ -67,9 +64,11 @@ def curves(
         write_pictures({plot: draw(found)}, talk)
     precision, counts = found.views()
     tables = {
-        CurveName.precision_recall: found.precision_frame() if output_format is OutputFormat.csv else precision.frame,
+        CurveName.precision_recall: found.precision_frame()
+        if output.output_format is OutputFormat.csv
+        else precision.frame,
         CurveName.roc: found.roc_frame(),
         CurveName.counts: counts.frame,
     }
     titles = {CurveName.precision_recall: precision.title, CurveName.counts: counts.title}
-    write(tables[show], found.to_dict(), output_format, title=titles.get(show))
+    write(tables[show], found.to_dict(), output.output_format, title=titles.get(show))

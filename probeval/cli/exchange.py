@@ -8,9 +8,10 @@ from typing import Annotated
 import pandas as pd
 
 from probeval.cli.campaign_documents import ImportDocument
-from probeval.cli.options import Format, OutFile, OutputFormat, Quiet
+from probeval.cli.commands import Output
+from probeval.cli.options import OutFile, Quiet
 from probeval.cli.output import Talk, write, write_data
-from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.cli.stores import OwnersPlace, Place
 from probeval.data import read_texts
 from probeval.data.files import write_bytes
 from probeval.records import About
@@ -19,9 +20,8 @@ __all__ = ["export", "import_file"]
 
 
 def export(
-    store: StorePlace,
+    place: Place,
     out: OutFile = None,
-    name: Name = None,
     export_format: Annotated[
         str,
         About(
@@ -37,7 +37,7 @@ def export(
 
     Example: probeval campaign export mine.db -o qrels.txt
     """
-    with opened_campaign(store, name, read_only=True) as opened:
+    with place.open(read_only=True) as opened:
         text = opened.export(export_format)
         if out is None:
             write_data(text)
@@ -48,8 +48,9 @@ def export(
 
 
 def import_file(
-    store: StorePlace,
+    place: OwnersPlace,
     file: Annotated[Path, About("Judgments, labels, answers, or irds:ID.", metavar="FILE", argument=True)],
+    output: Output,
     import_format: Annotated[
         str | None,
         About(
@@ -68,10 +69,6 @@ def import_file(
         Path | None,
         About("Document texts, for UMBRELA output without ids.", metavar="FILE"),
     ] = None,
-    by: By = "owner",
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
 ) -> None:
     """Import judgments (qrels, a table, a Quepid book, Label Studio annotations), answers or labels.
 
@@ -79,11 +76,11 @@ def import_file(
 
     Example: probeval campaign import mine.db qrels.txt --assessor trec
     """
-    talk = Talk(quiet=quiet)
-    with opened_campaign(store, name) as opened:
+    talk = output.talk
+    with place.open() as opened:
         incoming = talk.warned(
             lambda: opened.import_file(
-                by,
+                place.by,
                 file,
                 file_format=import_format,
                 assessor=assessor,
@@ -102,4 +99,4 @@ def import_file(
         "labelled": 0 if incoming.labels is None else len(incoming.labels.pool),
         "machines": "" if incoming.labels is None else ", ".join(incoming.labels.sources),
     }
-    write(pd.DataFrame([row]), row, output_format)
+    write(pd.DataFrame([row]), row, output.output_format)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Talk, write, write_table
-from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.cli.commands import Output
+from probeval.cli.options import OutputFormat
+from probeval.cli.output import write, write_table
+from probeval.cli.stores import OwnersPlace
 from probeval.records import About
 
 __all__ = ["gold"]
 
 
 def gold(
-    store: StorePlace,
+    place: OwnersPlace,
+    output: Output,
     file: Annotated[
         Path | None,
         About(
@@ -23,10 +25,6 @@ def gold(
             argument=True,
         ),
     ] = None,
-    by: By = "owner",
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
 ) -> None:
     """Show the gold pairs and comparisons and how assessors answered them, or replace them by those of a file.
 
@@ -36,15 +34,15 @@ def gold(
     """
     from probeval.campaign.gold import names_orders
 
-    talk = Talk(quiet=quiet)
-    with opened_campaign(store, name, read_only=file is None) as opened:
+    talk = output.talk
+    with place.open(read_only=file is None) as opened:
         if file is not None and names_orders(file):
-            opened.change_gold_orders(by, file)
+            opened.change_gold_orders(place.by, file)
         elif file is not None:
-            opened.change_gold(by, file)
+            opened.change_gold(place.by, file)
         shown = opened.gold()
     for sentence in shown.sentences():
         talk.say(sentence)
-    write(shown.to_frame(), shown.to_dict(), output_format)
-    if shown.orders and output_format not in (OutputFormat.json, OutputFormat.csv):
-        write_table(shown.orders_frame(), output_format, title="Gold comparisons")
+    write(shown.to_frame(), shown.to_dict(), output.output_format)
+    if shown.orders and output.output_format not in (OutputFormat.json, OutputFormat.csv):
+        write_table(shown.orders_frame(), output.output_format, title="Gold comparisons")

@@ -7,7 +7,7 @@ from typing import Annotated
 from probeval.cli.assessor_texts import no_texts
 from probeval.cli.commands import Output, verb
 from probeval.cli.serving import PageInputs, announce
-from probeval.cli.stores import Name, StorePlace, opened_campaign
+from probeval.cli.stores import Place
 from probeval.errors import ProbevalError
 from probeval.records import About
 
@@ -16,11 +16,10 @@ __all__ = ["judge"]
 
 @verb("Serve the judging page.")
 def judge(
-    store: StorePlace,
+    place: Place,
     page: PageInputs,
     output: Output,
     show_ranking: Annotated[bool, About("Show the ranking to assessors; it may bias them.")] = False,
-    name: Name = None,
 ) -> None:
     """Serve the judging page until Ctrl+C: for one person on this machine, or for a team with tokens.
 
@@ -32,7 +31,7 @@ def judge(
         raise ProbevalError(f"The judging page needs {error.name}: pip install 'probeval[web]'.") from None
 
     talk, address = output.talk, page.address
-    with opened_campaign(store, name) as campaign:
+    with place.open() as campaign:
         roster = page.roster(campaign, talk=talk)
         documents = page.documents(lambda: campaign.docs, "the pool", talk=talk)
         sign_in = "Everyone signs in with their link" if roster.alone is None else None
@@ -42,7 +41,7 @@ def judge(
             if documents is None:
                 hints.append("No document texts: assessors will see ids only. Add them with --docs FILE")
             if not campaign.state.texts:
-                hints.append(no_texts(store))
+                hints.append(no_texts(place.store))
             announce(url, campaign.setup.name, output=output, hints=hints, sign_in=sign_in)
 
         serve(

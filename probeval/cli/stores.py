@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,31 +14,22 @@ if TYPE_CHECKING:
     from probeval.campaign import Campaign
 
 __all__ = [
-    "Ask",
     "AssessorName",
     "By",
     "DocId",
-    "FollowUp",
-    "GoldShare",
     "Grade",
-    "GradeWords",
-    "Lease",
     "Name",
-    "Opinions",
-    "Overlap",
+    "OwnersPlace",
+    "Place",
     "QueryId",
     "Refresh",
-    "RepeatShare",
-    "Rule",
     "SkipReason",
     "StorePlace",
     "Token",
+    "check_exists",
     "event_row",
-    "opened_campaign",
 ]
 
-
-ASKED = ("grades", "preferences", "magnitudes", "mixed")
 
 StorePlace = Annotated[
     str, About("An SQLite file, or a PostgreSQL URL (postgresql://user@host/base).", metavar="STORE", argument=True)
@@ -52,43 +44,33 @@ Refresh = Annotated[bool, About("Run the model first if there are new judgments.
 SkipReason = Annotated[str, About("The reason for skipping it.", metavar="TEXT")]
 Token = Annotated[str | None, About("A name for this request: sent twice, it counts once.", metavar="TEXT")]
 
-GradeWords = Annotated[
-    str | None,
-    About("What each grade means, lowest first, separated by commas; or a file, one line per grade.", metavar="WORDS"),
-]
-Ask = Annotated[
-    str,
-    About(
-        "What assessors are asked: grades of documents, preferences between two, magnitudes of two, or mixed.",
-        choices=ASKED,
-    ),
-]
-FollowUp = Annotated[
-    bool,
-    About(
-        "Ask on the judging page, after a preference, which of the two documents are relevant.",
-        option="--follow-up/--no-follow-up",
-    ),
-]
-Overlap = Annotated[float, About("The share of pairs that several assessors judge.", least=0, most=1)]
-Opinions = Annotated[int, About("The number of assessors for these pairs.", least=2)]
-GoldShare = Annotated[float, About("The share of tasks with a known grade.", least=0, most=1)]
-RepeatShare = Annotated[float, About("The share of tasks that come a second time.", least=0, most=1)]
-Rule = Annotated[
-    str,
-    About("The grade of a pair that has several: unanimous, median, majority, min, max, latest.", metavar="RULE"),
-]
-Lease = Annotated[float, About("Minutes that an assessor may hold a pair.", least=0.1)]
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A campaign of a store."""
+
+    store: StorePlace
+    name: Name = None
+
+    def open(self, *, read_only: bool = False) -> Campaign:
+        """The campaign."""
+        from probeval.campaign import Campaign
+
+        check_exists(self.store, "probeval campaign create")
+        return Campaign.open(self.store, name=self.name, read_only=read_only)
 
 
-def opened_campaign(store: str, name: str | None, *, read_only: bool = False) -> Campaign:
-    """The campaign of a store."""
-    from probeval.campaign import Campaign
+@dataclass(frozen=True, kw_only=True)
+class OwnersPlace(Place):
+    """A campaign of a store, and who changes it."""
 
+    by: By = "owner"
+
+
+def check_exists(store: str, creator: str) -> None:
+    """Raise an error unless the file of a store exists."""
     if "://" not in store and not Path(store).exists():
-        raise StoreError(f"{store}: no such store. 'probeval campaign create' makes one.")
-
-    return Campaign.open(store, name=name, read_only=read_only)
+        raise StoreError(f"{store}: no such store. '{creator}' makes one.")
 
 
 def event_row(event: Any) -> EventDocument:

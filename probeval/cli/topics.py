@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Talk, write
-from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.cli.commands import Output
+from probeval.cli.output import write
+from probeval.cli.stores import OwnersPlace
 from probeval.data.tables import cell_text, column, ids, read_table
 from probeval.errors import ProbevalError
 from probeval.records import About
@@ -16,7 +16,8 @@ __all__ = ["topics"]
 
 
 def topics(
-    store: StorePlace,
+    place: OwnersPlace,
+    output: Output,
     file: Annotated[
         Path | None,
         About(
@@ -28,10 +29,6 @@ def topics(
         list[str] | None,
         About("An assessor to deal topics to.", metavar="NAME", kind=str, many=True),
     ] = None,
-    by: By = "owner",
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
-    quiet: Quiet = False,
 ) -> None:
     """Show the topics, or give them to assessors: as a file says, or evenly.
 
@@ -43,13 +40,13 @@ def topics(
         raise ProbevalError("Give a FILE of queries and assessors, or --even, not both.")
     if even != bool(assessor):
         raise ProbevalError("Topics are dealt with --even to each --assessor NAME: give both.")
-    talk = Talk(quiet=quiet)
-    with opened_campaign(store, name, read_only=file is None and not even) as opened:
+    talk = output.talk
+    with place.open(read_only=file is None and not even) as opened:
         if file is not None:
-            opened.assign_topics(by, _read_owners(file))
+            opened.assign_topics(place.by, _read_owners(file))
         elif even:
             sizes = {topic.query: topic.pool for topic in opened.topics().queries}
-            opened.assign_topics(by, deal(sizes, assessor or [], opened.state.owners))
+            opened.assign_topics(place.by, deal(sizes, assessor or [], opened.state.owners))
         shown = opened.topics()
     if (file is not None or even) and shown.topics != "owned":
         talk.say(
@@ -58,7 +55,7 @@ def topics(
         )
     for sentence in shown.sentences():
         talk.say(sentence)
-    write(shown.to_frame(), shown.to_dict(), output_format)
+    write(shown.to_frame(), shown.to_dict(), output.output_format)
 
 
 def _read_owners(path: Path) -> dict[str, str]:

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from probeval.api.classical import required_judgments
-from probeval.api.evidence import Order, Qrels, RunPaths, as_collection, as_scale
-from probeval.api.settings import Gains, GradeScale, Level, QueryTexts, Seed
+from probeval.api.evidence import JudgedRuns, as_scale
+from probeval.api.settings import Grading, Level, QueryTexts, Seed
 from probeval.cli.assessor_texts import guideline_text
 from probeval.cli.commands import Output
 from probeval.cli.options import Metric, OutFile, Quiet
 from probeval.cli.output import Talk, write_data, write_result
 from probeval.cli.serving import PageInputs, announce
-from probeval.cli.stores import By, StorePlace
+from probeval.cli.stores import By, StorePlace, check_exists
 from probeval.data import read_texts
 from probeval.data.files import write_bytes
-from probeval.errors import ProbevalError, StoreError
+from probeval.errors import ProbevalError
 from probeval.records import About
 from probeval.reporting import Reporter
 from probeval.streams import Purpose, stream
@@ -52,12 +52,25 @@ class AnswerFormat(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UserStudyInputs:
+class StudyPlace:
+    """A study of a store."""
+
+    store: StorePlace
+    name: StudyName = None
+
+    def open(self, *, read_only: bool = False) -> Study:
+        """The study."""
+        from probeval.campaign import Study
+
+        check_exists(self.store, "probeval users create")
+        return Study.open(self.store, name=self.name, read_only=read_only)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class UserStudyInputs(Grading, JudgedRuns):
     """The lists of a new study with users, and what users are told."""
 
-    runs: RunPaths
     metric: Metric
-    qrels: Qrels = None
     pairs: Annotated[int, About("The number of pairs of lists.", least=1)] = 100
     traps: Annotated[
         int | None, About("The number of trap questions; default: one for 5 pairs, from 4 to 20.", least=0)
@@ -65,10 +78,7 @@ class UserStudyInputs:
     most: Annotated[int | None, About("The most questions that one user answers; default: all.", least=1)] = None
     queries: QueryTexts = None
     guideline: Annotated[Path | None, About("Instructions for users: a text file.", metavar="FILE")] = None
-    scale: GradeScale = None
-    gain: Gains = None
     depth: Annotated[int | None, About("The length of the lists; default: the metric's cutoff.", least=1)] = None
-    order: Order = "trec_eval"
     name: Annotated[str, About("The name of the study.", metavar="NAME")] = "study"
     seed: Seed = 0
 
@@ -77,7 +87,7 @@ class UserStudyInputs:
         from probeval.satisfaction import choose_lists
 
         scale = as_scale(self.scale)
-        collection = as_collection(self.runs, qrels=self.qrels, scale=scale, order=self.order, reporter=reporter)
+        collection = self.collection(scale=scale, reporter=reporter)
         judgments = required_judgments(collection)
         grades = judgments.scale(scale)
         return choose_lists(
@@ -124,7 +134,7 @@ def create(store: StorePlace, given: UserStudyInputs, output: Output, by: By = "
 
 
 @users.command()
-def serve(store: StorePlace, page: PageInputs, output: Output, name: StudyName = None) -> None:
+def serve(place: StudyPlace, page: PageInputs, output: Output) -> None:
     """Serve the page of a study until Ctrl+C: for one person on this machine, or for users with links.
 
     Example: probeval users serve study.db --docs documents.jsonl
@@ -135,7 +145,7 @@ def serve(store: StorePlace, page: PageInputs, output: Output, name: StudyName =
         raise ProbevalError(f"The page needs {error.name}: pip install 'probeval[web]'.") from None
 
     talk, address = output.talk, page.address
-    with _opened(store, name) as study:
+    with place.open() as study:
         roster = page.roster(study, talk=talk)
         documents = page.documents(lambda: study.docs, "the lists", talk=talk)
         sign_in = "Users sign in with their links" if roster.alone is None else None
@@ -211,7 +221,7 @@ def report(
     if save is not None and not is_users_file(save):
         raise ProbevalError(f"--save writes a file whose name ends in .json, got {save}.")
     if store is not None:
-        with _opened(store, name, read_only=True) as study:
+        with StudyPlace(store=store, name=name).open(read_only=True) as study:
             given = study.answers()
     elif table.answers is not None:
         given = table.read(table.answers)
@@ -227,17 +237,16 @@ def report(
 
 @users.command()
 def export(
-    store: StorePlace,
+    place: StudyPlace,
     out: OutFile = None,
     answer_format: Annotated[AnswerFormat, About("The format of the file.", option="--format")] = AnswerFormat.csv,
-    name: StudyName = None,
     quiet: Quiet = False,
 ) -> None:
     """Write all answers, traps among them, one row each.
 
     Example: probeval users export study.db -o answers.csv
     """
-    with _opened(store, name, read_only=True) as study:
+    with place.open(read_only=True) as study:
         given = study.answers()
     _check_any(given)
     text = given.export(answer_format.value)
@@ -248,15 +257,6 @@ def export(
         Talk(quiet=quiet).say(
             f"{len(given):,} answers in {out}. Report them with probeval users report --answers {out}"
         )
-
-
-def _opened(store: str, name: str | None, *, read_only: bool = False) -> Study:
-    """The study of a store."""
-    from probeval.campaign import Study
-
-    if "://" not in store and not Path(store).exists():
-        raise StoreError(f"{store}: no such store. 'probeval users create' makes one.")
-    return Study.open(store, name=name, read_only=read_only)
 
 
 def _check_any(given: ListAnswers) -> None:

@@ -1,0 +1,97 @@
+"""The settings of a campaign that may change under way: options of ``campaign create`` and of ``campaign change``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from probeval.api.settings import Choosing, Depth, Mapping, Policy, Rope, Sharing
+from probeval.api.users import as_goal_metric, as_rope
+from probeval.cli.assessor_texts import grade_words_of
+from probeval.cli.options import Metric
+from probeval.data import Scale
+from probeval.records import About
+from probeval.reporting import Reporter
+
+__all__ = ["CampaignSettings", "setup_of"]
+
+ASKED = ("grades", "preferences", "magnitudes", "mixed")
+
+GradeWords = Annotated[
+    str | None,
+    About("What each grade means, lowest first, separated by commas; or a file, one line per grade.", metavar="WORDS"),
+]
+Ask = Annotated[
+    str,
+    About(
+        "What assessors are asked: grades of documents, preferences between two, magnitudes of two, or mixed.",
+        choices=ASKED,
+    ),
+]
+FollowUp = Annotated[
+    bool,
+    About(
+        "Ask on the judging page, after a preference, which of the two documents are relevant.",
+        option="--follow-up/--no-follow-up",
+    ),
+]
+Overlap = Annotated[float, About("The share of pairs that several assessors judge.", least=0, most=1)]
+Opinions = Annotated[int, About("The number of assessors for these pairs.", least=2)]
+GoldShare = Annotated[float, About("The share of tasks with a known grade.", least=0, most=1)]
+RepeatShare = Annotated[float, About("The share of tasks that come a second time.", least=0, most=1)]
+Rule = Annotated[
+    str,
+    About("The grade of a pair that has several: unanimous, median, majority, min, max, latest.", metavar="RULE"),
+]
+Lease = Annotated[float, About("Minutes that an assessor may hold a pair.", least=0.1)]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CampaignSettings(Sharing, Choosing):
+    """How a campaign is judged and scored."""
+
+    metric: Metric
+    depth: Depth = None
+    policy: Policy = "gain"
+    rope: Rope = 0.0
+    mapping: Mapping = None
+    ask: Ask = "grades"
+    follow_up: FollowUp = False
+    overlap: Overlap = 0.0
+    opinions: Opinions = 2
+    gold_share: GoldShare = 0.0
+    repeat_share: RepeatShare = 0.0
+    rule: Rule = "unanimous"
+    lease: Lease = 15.0
+    grade_words: GradeWords = None
+
+
+def setup_of(given: Dict[str, Any], *, metric: str, goal: str, scale: Scale, reporter: Reporter) -> dict[str, Any]:
+    """Return settings by their names and in their units in a :class:`probeval.campaign.Setup`; None is left out.
+
+    Parameters
+    ----------
+    given
+        Fields of :class:`CampaignSettings`, by name.
+    metric, goal, scale
+        Those of the campaign, where they are not given.
+    reporter
+        Receives remarks.
+    """
+    setup = {name: value for name, value in given.items() if value is not None}
+    mapping = setup.pop("mapping", None)
+    measure = as_goal_metric(
+        setup.get("metric", metric), setup.get("goal", goal), mapping=mapping, rope=setup.get("rope", 0.0)
+    )
+    if "metric" in setup or mapping is not None:
+        setup["metric"] = str(measure)
+    if "stop" in setup:
+        setup["stopping"] = setup.pop("stop")
+    if "rope" in setup:
+        setup["rope"] = as_rope(setup["rope"], measure, scale, mapping=mapping, reporter=reporter)
+    if "lease" in setup:
+        setup["lease"] *= 60  # minutes to seconds
+    if "grade_words" in setup:
+        setup["grade_words"] = grade_words_of(setup["grade_words"])
+    return setup
