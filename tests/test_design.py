@@ -32,7 +32,6 @@ BASE = {
     "schema",
     "extensions",
     "parallel",
-    "campaign_studies",
     "records",
     "reporting",
 }
@@ -41,7 +40,8 @@ RELEVANCE = FEATURES | {"features"}
 SCORES = RELEVANCE | {"relevance", "metrics"}
 SELECTION = SCORES | {"scores"}
 ABOVE_SELECTION = SELECTION | {"selection"}
-RESULTS = ABOVE_SELECTION | {"simulation", "campaign", "pools", "reliability", "satisfaction", "preferences"}
+CORE = ABOVE_SELECTION | {"simulation", "campaign", "reliability", "satisfaction", "preferences"}
+RESULTS = CORE | {"studies"}
 MAY_IMPORT = {
     "characters": set(),
     "errors": {"characters"},
@@ -56,7 +56,6 @@ MAY_IMPORT = {
     "parallel": {"errors", "extensions"},
     "records": {"display", "errors"},
     "reporting": set(),
-    "campaign_studies": {"display", "errors", "parallel", "reporting"},
     "bayes": BASE,
     "data": BASE,
     "metrics": BASE | {"data"},
@@ -69,8 +68,8 @@ MAY_IMPORT = {
     "preferences": BASE | {"data"},
     "satisfaction": BASE | {"data", "metrics", "scores", "preferences"},
     "simulation": ABOVE_SELECTION | {"reliability"},
-    "pools": ABOVE_SELECTION | {"reliability", "simulation"},
     "campaign": ABOVE_SELECTION | {"reliability", "simulation", "preferences", "satisfaction"},
+    "studies": CORE,
     "plots": RESULTS,
     "reports": RESULTS | {"plots"},
     "web": RESULTS | {"plots", "reports"},

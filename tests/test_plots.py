@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from probeval.data import Scale, as_judgments, as_runs
-from probeval.metrics.curves import measure_curves
 from probeval.plots import (
     ORANGE,
     plot_components,
@@ -27,6 +26,7 @@ from probeval.relevance import RelevanceDistribution
 from probeval.reliability import Observed, compare, dstudy, gstudy
 from probeval.scores import Ranking, evaluate
 from probeval.simulation import Simulation, Trajectory, TrajectoryStep
+from probeval.studies.curves import measure_curves
 
 
 @pytest.fixture(scope="module")

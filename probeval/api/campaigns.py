@@ -7,11 +7,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated
 
-from probeval.campaign_studies import check_names
 from probeval.data import Collection, read_campaign
 from probeval.errors import DataError
 from probeval.records import About
 from probeval.reporting import SILENT, Reporter
+from probeval.studies.collections import check_names
 
 __all__ = ["CampaignFolders", "Campaigns", "as_campaigns"]
 

@@ -12,16 +12,17 @@ from probeval.api.campaigns import CampaignFolders, as_campaigns
 from probeval.api.classical import judged_scores
 from probeval.api.evidence import as_scale
 from probeval.api.settings import Jobs, Level, Samples, Scheduler, Seed, Work
-from probeval.campaign_studies import over_campaigns
 from probeval.data import Collection, Scale
 from probeval.errors import MetricError, ProbevalError, ReliabilityError, SatisfactionError, did_you_mean
 from probeval.metrics import AnyMetric, Measured, Metric
 from probeval.metrics.mapping import mapping_for
 from probeval.records import About, task
-from probeval.reliability import ALPHAS, TESTS, MetaCampaign, MetaStudy, StudiedMeasure, study_measure
-from probeval.reliability.meta import SAMPLES, SPLITS, check_alphas
+from probeval.reliability import TESTS
 from probeval.reporting import Reporter
 from probeval.scores.evaluate import as_metric
+from probeval.studies import ALPHAS, MetaCampaign, MetaStudy, StudiedMeasure, study_measure
+from probeval.studies.collections import over_collections
+from probeval.studies.measures import SAMPLES, SPLITS, check_alphas
 
 __all__ = ["MetaStudyInputs", "default_measures", "meta_study", "parse_levels"]
 
@@ -145,7 +146,7 @@ class MetaStudyInputs(Work):
                 for scores in _scored(collection, self.metrics, self.scales, self.reporter)
             ]  # fmt: skip
 
-        studied = over_campaigns(found, pieces, jobs=self.jobs, scheduler=self.scheduler, reporter=self.reporter)
+        studied = over_collections(found, pieces, jobs=self.jobs, scheduler=self.scheduler, reporter=self.reporter)
         for collection, measures in zip(found, studied, strict=True):
             _tell(collection.name, measures, self.reporter)
         return MetaStudy(

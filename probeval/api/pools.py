@@ -12,12 +12,16 @@ from typing import Annotated, Any
 from probeval.api.campaigns import CampaignFolders, as_campaigns
 from probeval.api.evidence import Remarks, as_scale
 from probeval.api.settings import GradeScale, Samples, Scheduler, Seed, Work
-from probeval.campaign_studies import over_campaigns
 from probeval.data import Collection, read_runs
 from probeval.data.runs import ContradictionReport
 from probeval.errors import DataError
 from probeval.metrics import AnyMetric
-from probeval.pools import (
+from probeval.records import About, parse_counts, parse_shares, part, task
+from probeval.reliability.paired import SAMPLES, TESTS
+from probeval.reporting import Reporter
+from probeval.scores.evaluate import as_metric
+from probeval.studies.collections import over_collections
+from probeval.studies.pools import (
     CampaignPool,
     Cut,
     PoolOptions,
@@ -30,12 +34,8 @@ from probeval.pools import (
     share_cuts,
     team_cuts,
 )
-from probeval.pools.cuts import default_depths
-from probeval.pools.study import PoolDescription
-from probeval.records import About, parse_counts, parse_shares, part, task
-from probeval.reliability.paired import SAMPLES, TESTS
-from probeval.reporting import Reporter
-from probeval.scores.evaluate import as_metric
+from probeval.studies.pools.cuts import default_depths
+from probeval.studies.pools.study import PoolDescription
 
 __all__ = ["PoolStudyInputs", "pool_study"]
 
@@ -130,7 +130,7 @@ class PoolStudyInputs(Work):
                 *(partial(compare_pools, pool, cuts, metric, options) for metric in measures),
             ]
 
-        found = over_campaigns(
+        found = over_collections(
             collections, pieces, jobs=self.jobs, scheduler=self.scheduler, reporter=self.reporter, title="Cutting pools"
         )
         parts = [CampaignPool.of(c.name, done[0], done[1:]) for c, done in zip(collections, found, strict=True)]

@@ -14,9 +14,9 @@ from probeval.api.evidence import Beside
 from probeval.api.settings import Distribution, Level, MeasureOfRuns, Stop, Work
 from probeval.api.simulate import SimulationInputs
 from probeval.api.users import agreement_named
-from probeval.campaign_studies import CampaignStudy
 from probeval.errors import DataError
 from probeval.records import About, part, task
+from probeval.studies.collections import CollectionStudy
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign
@@ -101,9 +101,9 @@ class ReportInputs(Work, Distribution, Beside):
         }
         stored = isinstance(place, (str, PathLike)) and is_store(str(place))
         written = isinstance(place, (str, PathLike)) and str(place).endswith(".json") and self.metric is None
-        if stored or written or isinstance(place, (CampaignStudy, Simulation, Evaluation)) or _is_campaign(place):
+        if stored or written or isinstance(place, (CollectionStudy, Simulation, Evaluation)) or _is_campaign(place):
             self.refuse("stored")
-        if isinstance(place, CampaignStudy):
+        if isinstance(place, CollectionStudy):
             return report_study(place, command=command)
         if isinstance(place, Simulation):
             return report_simulation(place, command=command)

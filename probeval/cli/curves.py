@@ -12,8 +12,8 @@ from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import check_picture, write, write_pictures
 from probeval.errors import ProbevalError
-from probeval.metrics import measure_curves
 from probeval.records import About
+from probeval.studies import measure_curves
 
 __all__ = ["curves"]
 

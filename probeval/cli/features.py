@@ -11,8 +11,9 @@ from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
 from probeval.data import Scale
 from probeval.errors import FeatureError
-from probeval.features import DEFINITIONS, compute_features, multiplicity
+from probeval.features import DEFINITIONS, compute_features
 from probeval.records import About
+from probeval.studies import multiplicity
 
 __all__ = ["features"]
 

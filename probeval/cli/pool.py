@@ -12,7 +12,7 @@ from probeval.cli.output import Talk, check_picture, write_page, write_pictures,
 from probeval.records import About
 
 if TYPE_CHECKING:
-    from probeval.pools import PoolStudy
+    from probeval.studies.pools import PoolStudy
 
 __all__ = ["pool"]
 

@@ -67,10 +67,7 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.campaign.topics import TopicsDocument
     from probeval.cli import campaign_documents as campaigns
     from probeval.cli import documents as printed
-    from probeval.features.multiplicity import MultiplicityDocument
     from probeval.metrics.classical import MeasuredDocument
-    from probeval.metrics.curves import CurvesDocument
-    from probeval.pools.documents import PoolStudyDocument
     from probeval.preferences.scoring import DocumentScoresDocument
     from probeval.relevance.aggregation.result import AggregationDocument
     from probeval.relevance.cards.card import CardDocument
@@ -78,14 +75,17 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.reliability.documents import PairwiseDocument
     from probeval.reliability.dstudy import DStudies, DStudyDocument
     from probeval.reliability.gstudy import GStudies, GStudyDocument
-    from probeval.reliability.meta_study import MetaStudyDocument
     from probeval.reliability.posterior import ScorePosteriorDocument
     from probeval.satisfaction.questions import ListQuestionsDocument
-    from probeval.satisfaction.study_documents import UserStudyDocument
     from probeval.simulation.documents import SimulationDocument
     from probeval.simulation.planned import PlanDocument
     from probeval.simulation.reuse import ReuseStudyDocument
     from probeval.simulation.validation import ValidationDocument
+    from probeval.studies.curves import CurvesDocument
+    from probeval.studies.meta import MetaStudyDocument
+    from probeval.studies.multiplicity import MultiplicityDocument
+    from probeval.studies.pools.documents import PoolStudyDocument
+    from probeval.studies.satisfaction_documents import UserStudyDocument
 
     return {
         "demo": ("the results of the demo", printed.DemoDocument),

@@ -214,7 +214,7 @@ def report(
     Example: probeval users report study.db --save users.json
     """
     from probeval.metrics.users_file import is_users_file
-    from probeval.satisfaction import UserStudy
+    from probeval.studies import UserStudy
 
     if (store is None) == (table.answers is None):
         raise ProbevalError("Give the store of a study, or --answers FILE; one of the two.")

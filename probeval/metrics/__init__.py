@@ -6,15 +6,6 @@ from probeval.metrics.bounds import bounds
 from probeval.metrics.cascade import EDCG, ERR, INST, RR, Success
 from probeval.metrics.classical import Measured, measure
 from probeval.metrics.convert import AnyMetric, metric_of
-from probeval.metrics.curves import (
-    Confusion,
-    Curves,
-    confusion,
-    interpolated_precision,
-    measure_curves,
-    precision_recall,
-    roc,
-)
 from probeval.metrics.graded import ADR, GAP, Q
 from probeval.metrics.linear import CG, DCG, INSQ, RBP, SDCG, P
 from probeval.metrics.lists import Lists
@@ -40,8 +31,6 @@ __all__ = [
     "SDCG",
     "AnyMetric",
     "Bpref",
-    "Confusion",
-    "Curves",
     "F",
     "Judged",
     "Lists",
@@ -62,16 +51,11 @@ __all__ = [
     "band_starts",
     "banded",
     "bounds",
-    "confusion",
     "define",
     "infAP",
-    "interpolated_precision",
     "measure",
-    "measure_curves",
     "metric_of",
     "nDCG",
     "parse",
-    "precision_recall",
-    "roc",
     "worst_case",
 ]

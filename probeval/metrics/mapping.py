@@ -266,7 +266,7 @@ def published_mappings() -> Mapping[str, SatMapping]:
 def load_mapping(name: str) -> SatMapping:
     """Return a mapping by its published name, or from a file, for its own measure or as an approximation for another.
 
-    Files are those of :meth:`probeval.satisfaction.UserStudy.save`; their names end in ``.json``.
+    Files are those of :meth:`probeval.studies.UserStudy.save`; their names end in ``.json``.
     """
     if is_users_file(name):
         users = read_users_file(Path(name))

@@ -11,7 +11,7 @@ from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, colours, entitle, l
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from probeval.reliability import MetaCampaign, MetaStudy
+    from probeval.studies import MetaCampaign, MetaStudy
 
 __all__ = ["plot_measures", "plot_meta", "plot_rates"]
 

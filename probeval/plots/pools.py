@@ -12,7 +12,7 @@ from probeval.plots.canvas import GREY, clean, colours, entitle, legend_below, l
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from probeval.pools import CampaignPool, PoolRow, PoolStudy
+    from probeval.studies.pools import CampaignPool, PoolRow, PoolStudy
 
 __all__ = ["plot_multiplicity", "plot_pools", "plot_trends"]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from probeval.arrays import Floats
-    from probeval.metrics import Curves
+    from probeval.studies import Curves
 
 __all__ = ["plot_precision_recall", "plot_roc"]
 

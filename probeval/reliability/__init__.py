@@ -15,8 +15,6 @@ from probeval.reliability.effect_sizes import (
 )
 from probeval.reliability.gstudy import INTERVALS, METHODS, GStudy, gstudy
 from probeval.reliability.incomplete import Decisions, difference_bounds, probability_significant, rules
-from probeval.reliability.meta import ALPHAS, PairTests, StudiedMeasure, study_measure
-from probeval.reliability.meta_study import MetaCampaign, MetaStudy
 from probeval.reliability.multiple import (
     CORRECTIONS,
     SIGNIFICANCE,
@@ -53,7 +51,6 @@ from probeval.reliability.splithalf import BINS, OUTCOMES, SplitHalf, split_half
 from probeval.reliability.twoway import TwoWay, compare_counts, p_trend, signed, straddling, two_way
 
 __all__ = [
-    "ALPHAS",
     "ALTERNATIVES",
     "BINS",
     "COEFFICIENTS",
@@ -77,17 +74,13 @@ __all__ = [
     "Estimate",
     "Friedman",
     "GStudy",
-    "MetaCampaign",
-    "MetaStudy",
     "Needed",
     "Observed",
     "Overlap",
-    "PairTests",
     "Pairwise",
     "Resamples",
     "ScorePosterior",
     "SplitHalf",
-    "StudiedMeasure",
     "StudyPoint",
     "TargetTests",
     "TwoWay",
@@ -136,7 +129,6 @@ __all__ = [
     "standardised_effect",
     "straddling",
     "studentised_range",
-    "study_measure",
     "superiority",
     "t_test",
     "tukey_hsd",

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from probeval.plots import plot_measures, plot_rates
-from probeval.reliability import MetaCampaign, MetaStudy, PairTests, StudiedMeasure
 from probeval.reliability.paired import TESTS
 from probeval.reports.page import Page, Part, Prose, Section, Table, between
 from probeval.reports.pictures import draw
 from probeval.reports.studies import report_study, study_page
+from probeval.studies import MetaCampaign, MetaStudy, PairTests, StudiedMeasure
 
 __all__ = ["report_meta"]
 

@@ -10,10 +10,10 @@ import pandas as pd
 
 from probeval.display import View
 from probeval.plots import plot_multiplicity, plot_pools, plot_trends
-from probeval.pools import CampaignPool, PoolRow, PoolStudy
 from probeval.reports.page import Page, Prose, Section, Table
 from probeval.reports.pictures import draw
 from probeval.reports.studies import report_study, study_page
+from probeval.studies.pools import CampaignPool, PoolRow, PoolStudy
 from probeval.text_tables import DECIMALS, cell_text
 
 __all__ = ["report_pools"]

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import Any
 
-from probeval.campaign_studies import CampaignStudy
 from probeval.errors import DataError
 from probeval.reports.page import Page, Quote, Section
 from probeval.reports.pages import reproduction
+from probeval.studies.collections import CollectionStudy
 
 __all__ = ["report_study", "study_page"]
 
 
 @singledispatch
-def report_study(study: CampaignStudy[Any], *, command: str = "") -> Page:
+def report_study(study: CollectionStudy[Any], *, command: str = "") -> Page:
     """Return the report of a study of several campaigns.
 
     A study of one's own registers a function that returns its page, by its class: ``@report_study.register``.

@@ -22,7 +22,6 @@ from probeval.satisfaction.preferences import (
     read_preferences,
 )
 from probeval.satisfaction.questions import ListQuestion, ListQuestions, choose_lists
-from probeval.satisfaction.study import ListUser, UserStudy
 from probeval.satisfaction.users import Noticed, Satisfaction, UserEstimate, satisfied_users
 
 __all__ = [
@@ -34,14 +33,12 @@ __all__ = [
     "ListAnswers",
     "ListQuestion",
     "ListQuestions",
-    "ListUser",
     "NewQuery",
     "Noticed",
     "Preferences",
     "SatMapping",
     "Satisfaction",
     "UserEstimate",
-    "UserStudy",
     "agreement_for",
     "choose_lists",
     "default_family",

@@ -10,8 +10,9 @@ import pytest
 import probeval
 from probeval.api.meta import _tell, default_measures
 from probeval.errors import DataError, MetricError, ReliabilityError
-from probeval.reliability import Estimate, StudiedMeasure
+from probeval.reliability import Estimate
 from probeval.satisfaction import load_agreement
+from probeval.studies import StudiedMeasure
 from tests.heard import Heard
 
 QUICK = {"splits": 3, "samples": 20}

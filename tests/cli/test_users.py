@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from probeval.data import Collection, write_campaign
-from probeval.satisfaction import ListAnswers, Preferences, UserStudy
+from probeval.satisfaction import ListAnswers, Preferences
+from probeval.studies import UserStudy
 from tests.cli.conftest import Said
 
 Run = Callable[..., Said]

@@ -13,8 +13,8 @@ import pytest
 
 import probeval
 from probeval.metrics.mapping import published_mappings
-from probeval.reliability import PairTests
 from probeval.satisfaction import load_agreement
+from probeval.studies import PairTests
 
 # Table 5.4: the share of pairs that are not significant at alpha .05; and the names of Tables 6.2 and 6.3.
 MEASURES = {

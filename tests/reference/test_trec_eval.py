@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from probeval.data import Scale, as_judgments, as_runs, read_campaign
-from probeval.metrics import Lists, bounds, interpolated_precision, parse
+from probeval.metrics import Lists, bounds, parse
+from probeval.studies import interpolated_precision
 
 pytrec_eval = pytest.importorskip("pytrec_eval")
 

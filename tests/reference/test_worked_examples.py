@@ -12,26 +12,9 @@ import numpy as np
 import pytest
 
 from probeval.data import Scale, as_judgments, as_runs
-from probeval.metrics import (
-    AP,
-    DCG,
-    INSQ,
-    INST,
-    RBP,
-    RR,
-    F,
-    Lists,
-    P,
-    R,
-    SetF,
-    bounds,
-    confusion,
-    measure,
-    nDCG,
-    precision_recall,
-    roc,
-)
+from probeval.metrics import AP, DCG, INSQ, INST, RBP, RR, F, Lists, P, R, SetF, bounds, measure, nDCG
 from probeval.metrics.ties import expected, expected_sum_precision, extremes, variance
+from probeval.studies import confusion, precision_recall, roc
 
 NAN = float("nan")
 # Table 2.3 (l.806-860): two runs on a four-grade scale and the topic's judged grades, of which the ideal list is made.

@@ -14,7 +14,8 @@ import pytest
 
 from probeval.campaign import ListsCompared, Study
 from probeval.data import Collection
-from probeval.satisfaction import UserStudy, choose_lists
+from probeval.satisfaction import choose_lists
+from probeval.studies import UserStudy
 from probeval.web import Document, Limiter, Roster, study_application
 from tests.campaign.nursery import start_python
 from tests.web.asking import Answer, Client

@@ -14,13 +14,13 @@ from probeval.arrays import Bools, Floats, Ints
 from probeval.display import Brief
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.metrics import Lists, Metric, bounds, parse
-from probeval.pools.cuts import Cut
-from probeval.pools.documents import CutSequence, DecisionOutcome, PoolRow, PoolTrend, ScoreMovement, TrendBar
-from probeval.pools.reference import ReferencePool
 from probeval.reliability.correlation import kendall
 from probeval.reliability.paired import SAMPLES, TESTS, differences, pair_index, run_test
 from probeval.reliability.twoway import compare_counts, p_trend, signed, straddling, two_way
 from probeval.streams import Purpose, stream
+from probeval.studies.pools.cuts import Cut
+from probeval.studies.pools.documents import CutSequence, DecisionOutcome, PoolRow, PoolTrend, ScoreMovement, TrendBar
+from probeval.studies.pools.reference import ReferencePool
 from probeval.ties import signs
 
 __all__ = ["ASSUMPTIONS", "PoolOptions", "PoolOutcomes", "compare_pools", "decision_outcome", "movement", "residuals"]
@@ -150,7 +150,7 @@ def compare_pools(
 
     Examples
     --------
-    >>> from probeval.pools import choose_pool, depth_cuts
+    >>> from probeval.studies.pools import choose_pool, depth_cuts
     >>> from probeval.relevance import synthetic_campaign
     >>> pool = choose_pool(synthetic_campaign(seed=1, systems=6, queries=20, depth=20))
     >>> found = compare_pools(pool, depth_cuts(pool, [5, 10]), parse("AP"))

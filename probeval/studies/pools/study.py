@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pandas as pd
 
-from probeval.campaign_studies import CampaignStudy
 from probeval.data.collection import Collection
 from probeval.data.runs import ContradictionReport
 from probeval.display import Brief, View
-from probeval.features.multiplicity import Multiplicity, multiplicity
-from probeval.pools.cuts import Cut
-from probeval.pools.documents import (
+from probeval.schema import records
+from probeval.studies.collections import CollectionStudy
+from probeval.studies.multiplicity import Multiplicity, multiplicity
+from probeval.studies.pools.cuts import Cut
+from probeval.studies.pools.documents import (
     CampaignPoolDocument,
     CutDocument,
     PoolFacts,
@@ -23,9 +24,8 @@ from probeval.pools.documents import (
     PoolTrend,
     TrendBar,
 )
-from probeval.pools.outcomes import ASSUMPTIONS, PoolOptions, PoolOutcomes, residuals
-from probeval.pools.reference import ReferencePool, first_unjudged
-from probeval.schema import records
+from probeval.studies.pools.outcomes import ASSUMPTIONS, PoolOptions, PoolOutcomes, residuals
+from probeval.studies.pools.reference import ReferencePool, first_unjudged
 
 __all__ = ["CampaignPool", "PoolDescription", "PoolStudy", "describe_pool"]
 
@@ -242,7 +242,7 @@ DECIMALS = dict.fromkeys(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PoolStudy(CampaignStudy[CampaignPool]):
+class PoolStudy(CollectionStudy[CampaignPool]):
     """A study of pools: the decisions and scores of campaigns by fewer judgments than they have.
 
     Parameters

@@ -7,8 +7,8 @@ import pytest
 
 from probeval.data import Collection, Judgments, Runs
 from probeval.errors import DataError
-from probeval.pools import choose_pool, depth_cuts, first_unjudged, share_cuts, team_cuts
-from probeval.pools.cuts import default_depths
+from probeval.studies.pools import choose_pool, depth_cuts, first_unjudged, share_cuts, team_cuts
+from probeval.studies.pools.cuts import default_depths
 
 
 def campaign(*, judged: int = 4, systems: int = 4, queries: int = 3, depth: int = 4) -> Collection:

@@ -11,9 +11,9 @@ import numpy as np
 from probeval.arrays import Bools, frozen
 from probeval.display import Brief
 from probeval.errors import DataError
-from probeval.pools.reference import ReferencePool, pooled_pairs
 from probeval.selection.reuse import contributed
 from probeval.streams import Purpose, stream
+from probeval.studies.pools.reference import ReferencePool, pooled_pairs
 
 __all__ = ["Cut", "default_depths", "depth_cuts", "share_cuts", "team_cuts"]
 
@@ -62,7 +62,7 @@ def depth_cuts(pool: ReferencePool, depths: Iterable[int]) -> list[Cut]:
     Examples
     --------
     >>> from probeval.relevance import synthetic_campaign
-    >>> from probeval.pools import choose_pool
+    >>> from probeval.studies.pools import choose_pool
     >>> pool = choose_pool(synthetic_campaign(seed=1, systems=6, queries=5, depth=20))
     >>> [(cut.name, int(cut.kept.sum())) for cut in depth_cuts(pool, [5, 20])]
     [('depth 5', 77), ('depth 20', 227)]
@@ -84,7 +84,7 @@ def share_cuts(pool: ReferencePool, shares: Iterable[float], *, seed: int = 0) -
     Examples
     --------
     >>> from probeval.relevance import synthetic_campaign
-    >>> from probeval.pools import choose_pool
+    >>> from probeval.studies.pools import choose_pool
     >>> pool = choose_pool(synthetic_campaign(seed=1, systems=6, queries=5, depth=20))
     >>> [(cut.name, int(cut.kept.sum())) for cut in share_cuts(pool, [0.1, 0.5])]
     [('share 0.1', 22), ('share 0.5', 113)]
@@ -115,7 +115,7 @@ def team_cuts(pool: ReferencePool) -> list[Cut]:
     Examples
     --------
     >>> from probeval.relevance import synthetic_campaign
-    >>> from probeval.pools import choose_pool
+    >>> from probeval.studies.pools import choose_pool
     >>> pool = choose_pool(synthetic_campaign(seed=1, systems=6, queries=5, depth=20))
     >>> [(cut.name, int((pool.judged & ~cut.kept).sum())) for cut in team_cuts(pool)]
     [('without team-1', 63), ('without team-2', 67)]

@@ -7,14 +7,8 @@ import pytest
 
 from probeval.arrays import objects
 from probeval.errors import DataError, SatisfactionError
-from probeval.satisfaction import (
-    ListAnswers,
-    Preferences,
-    UserStudy,
-    load_agreement,
-    load_mapping,
-    read_list_answers,
-)
+from probeval.satisfaction import ListAnswers, Preferences, load_agreement, load_mapping, read_list_answers
+from probeval.studies import UserStudy
 
 NONE = float("nan")
 

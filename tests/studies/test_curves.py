@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from probeval.data import Judgments, Scale, as_judgments, as_runs
-from probeval.metrics import Curves, Lists, confusion, measure, measure_curves
+from probeval.metrics import Lists, measure
 from probeval.plots import plot_precision_recall, plot_roc
 from probeval.relevance import synthetic_campaign
+from probeval.studies import Curves, confusion, measure_curves
 
 
 @pytest.fixture(scope="module")

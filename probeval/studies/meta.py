@@ -8,11 +8,11 @@ from typing import TypedDict
 
 import pandas as pd
 
-from probeval.campaign_studies import CampaignStudy
 from probeval.display import Brief, View
 from probeval.reliability.coefficients import Estimate, EstimateDocument
-from probeval.reliability.meta import RATES, PairTests, StudiedMeasure
 from probeval.schema import records
+from probeval.studies.collections import CollectionStudy
+from probeval.studies.measures import RATES, PairTests, StudiedMeasure
 
 __all__ = ["MetaCampaign", "MetaStudy", "MetaStudyDocument"]
 
@@ -235,7 +235,7 @@ class MetaCampaign(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetaStudy(CampaignStudy[MetaCampaign]):
+class MetaStudy(CollectionStudy[MetaCampaign]):
     """Measures, scales and tests compared on campaigns.
 
     Parameters

@@ -1,7 +1,7 @@
 """Studies of pools: what a campaign would have found with fewer judgments."""
 
-from probeval.pools.cuts import Cut, depth_cuts, share_cuts, team_cuts
-from probeval.pools.documents import (
+from probeval.studies.pools.cuts import Cut, depth_cuts, share_cuts, team_cuts
+from probeval.studies.pools.documents import (
     CampaignPoolDocument,
     CutDocument,
     PoolFacts,
@@ -10,9 +10,9 @@ from probeval.pools.documents import (
     PoolTrend,
     TrendBar,
 )
-from probeval.pools.outcomes import PoolOptions, PoolOutcomes, compare_pools
-from probeval.pools.reference import ReferencePool, choose_pool, first_unjudged
-from probeval.pools.study import CampaignPool, PoolStudy, describe_pool
+from probeval.studies.pools.outcomes import PoolOptions, PoolOutcomes, compare_pools
+from probeval.studies.pools.reference import ReferencePool, choose_pool, first_unjudged
+from probeval.studies.pools.study import CampaignPool, PoolStudy, describe_pool
 
 __all__ = [
     "CampaignPool",

@@ -10,19 +10,9 @@ import pytest
 from probeval.errors import ReliabilityError
 from probeval.metrics import measure
 from probeval.relevance import synthetic_campaign
-from probeval.reliability import (
-    OUTCOMES,
-    TESTS,
-    MetaCampaign,
-    MetaStudy,
-    PairTests,
-    SplitHalf,
-    compare,
-    gstudy,
-    split_half,
-    study_measure,
-)
-from probeval.reliability.meta import check_alphas
+from probeval.reliability import OUTCOMES, TESTS, SplitHalf, compare, gstudy, split_half
+from probeval.studies import MetaCampaign, MetaStudy, PairTests, study_measure
+from probeval.studies.measures import check_alphas
 
 # Six comparisons of two splits with three pairs; the outcomes at .05 are success, lack of power, minor conflict, major
 # conflict, lack of power (a tie on the second half) and not significant.

@@ -24,8 +24,13 @@ from probeval.metrics.users_file import FORMAT, VERSION, write_users_file
 from probeval.preferences.quality import ShareInterval, wilson_interval
 from probeval.satisfaction.answers import ListAnswers
 from probeval.satisfaction.preferences import Agreement
-from probeval.satisfaction.study_documents import ListUserDocument, ShareIntervalDocument, StudyTenth, UserStudyDocument
 from probeval.schema import records
+from probeval.studies.satisfaction_documents import (
+    ListUserDocument,
+    ShareIntervalDocument,
+    StudyTenth,
+    UserStudyDocument,
+)
 
 __all__ = ["ListUser", "UserStudy"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from probeval.features.multiplicity import MultiplicityDocument
+from probeval.studies.multiplicity import MultiplicityDocument
 
 __all__ = ["CampaignPoolDocument", "CutDocument", "PoolFacts", "PoolRow", "PoolStudyDocument", "PoolTrend", "TrendBar"]
 

@@ -12,9 +12,9 @@ from probeval import synthetic_campaign
 from probeval.data import Scale
 from probeval.errors import ReliabilityError
 from probeval.metrics import Lists, parse
-from probeval.pools import PoolOptions, choose_pool, compare_pools, depth_cuts, team_cuts
-from probeval.pools.outcomes import decision_outcome, movement, residuals
 from probeval.reliability import p_trend
+from probeval.studies.pools import PoolOptions, choose_pool, compare_pools, depth_cuts, team_cuts
+from probeval.studies.pools.outcomes import decision_outcome, movement, residuals
 
 # Yang (2019), Table 4.6: TP, FP, FN, TN of 2,080 pairs of TREC-7, and the discrimination ratios of Table 4.5.
 TABLE_4_6 = {

@@ -13,13 +13,13 @@ from probeval.errors import DataError, did_you_mean
 from probeval.parallel import parallel
 from probeval.reporting import SILENT, Reporter
 
-__all__ = ["CampaignPart", "CampaignStudy", "over_campaigns"]
+__all__ = ["CollectionPart", "CollectionStudy", "over_collections"]
 
 C = TypeVar("C")
 T = TypeVar("T")
 
 
-class CampaignPart(Protocol):
+class CollectionPart(Protocol):
     """The results of a study on one campaign."""
 
     @property
@@ -33,11 +33,11 @@ class CampaignPart(Protocol):
         """The plain data that JSON prints, the name of the campaign included."""
 
 
-P = TypeVar("P", bound=CampaignPart)
+P = TypeVar("P", bound=CollectionPart)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CampaignStudy(Shown, Generic[P]):
+class CollectionStudy(Shown, Generic[P]):
     """The results of a study on several campaigns, side by side.
 
     A study derives from it, and adds its tables (``views``), its sentences and its title.
@@ -90,7 +90,7 @@ def check_names(names: Sequence[str]) -> None:
         raise DataError(f"two campaigns have the name {twice!r}. Results carry the name: rename one of the folders.")
 
 
-def over_campaigns(
+def over_collections(
     campaigns: Sequence[C],
     pieces: Callable[[C], Sequence[Callable[[], T]]],
     *,
@@ -117,7 +117,7 @@ def over_campaigns(
     Examples
     --------
     >>> from functools import partial
-    >>> over_campaigns([2, 3], lambda n: [partial(pow, n, k) for k in range(n)])
+    >>> over_collections([2, 3], lambda n: [partial(pow, n, k) for k in range(n)])
     [[1, 2], [1, 3, 9]]
     """
     work = [list(pieces(campaign)) for campaign in campaigns]

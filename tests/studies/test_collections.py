@@ -10,10 +10,10 @@ import pytest
 
 import probeval
 from probeval.api.campaigns import as_campaigns
-from probeval.campaign_studies import CampaignStudy, over_campaigns
 from probeval.errors import DataError
 from probeval.relevance import synthetic_campaign
 from probeval.reports import Page, Prose, Section, report_study, study_page
+from probeval.studies.collections import CollectionStudy, over_collections
 from tests.heard import Heard
 
 
@@ -31,7 +31,7 @@ class Count:
         return {"campaign": self.campaign, "systems": self.systems}
 
 
-class Counts(CampaignStudy[Count]):
+class Counts(CollectionStudy[Count]):
     def _headline(self) -> str:
         return f"{len(self.names)} campaigns"
 
@@ -67,7 +67,7 @@ def test_an_unknown_campaign_is_refused(counts):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_pieces_of_all_campaigns_come_back_in_order(jobs):
     heard = Heard()
-    found = over_campaigns([2, 0, 3], lambda n: [partial(pow, n, k) for k in range(n)], jobs=jobs, reporter=heard)
+    found = over_collections([2, 0, 3], lambda n: [partial(pow, n, k) for k in range(n)], jobs=jobs, reporter=heard)
     assert found == [[1, 2], [], [1, 3, 9]]
     assert heard.work == [("Comparing", 5)]
 

@@ -7,8 +7,8 @@ import pytest
 
 from probeval.data import Collection, as_judgments, as_runs
 from probeval.errors import FeatureError
-from probeval.features import fit_multiplicity, multiplicity
-from probeval.features.multiplicity import middle
+from probeval.studies import fit_multiplicity, multiplicity
+from probeval.studies.multiplicity import middle
 
 LEAST, MOST = np.array([1, 2, 3, 5, 9, 17, 33]), [1, 2, 4, 8, 16, 32]
 # Counts and percent relevant by multiplicity; systems; the total, its percentage, and the regression. The regressions
