@@ -145,10 +145,10 @@ class Variant:
         if self.power != 0.5:
             weighted, plain = counted(self.power), membership.func
 
-            class View(CampaignView):
+            class Table(CampaignView):
                 membership = property(plain)
 
-            CampaignView.membership = property(lambda view: weighted(View(view.problem)))
+            CampaignView.membership = property(lambda view: weighted(Table(view.problem)))
         estimate_campaign.cache_clear()
         try:
             yield self

@@ -14,7 +14,7 @@ import pandas as pd
 from probeval.characters import printable
 from probeval.text_tables import DECIMALS, NOTHING, cell_text, is_text_column, latex_table, markdown_table, text_table
 
-__all__ = ["Brief", "Described", "Shown", "View", "fact_table", "html_table", "summary_text"]
+__all__ = ["Described", "Record", "Result", "Table", "fact_table", "html_table", "summary_text"]
 
 WIDEST = 100  # characters of a repr
 SHORT = 44  # characters of a field in a repr
@@ -121,7 +121,7 @@ def _bar(row: tuple[float, ...], zero: str, at: Callable[[float], str]) -> str:
     return f'<svg role="img" aria-label="{label}" width="{WIDTH}" height="{HEIGHT}">{inside}</svg>'
 
 
-class Brief:
+class Record:
     """A repr of one short line for a dataclass: its fields, without those at their defaults and without long content.
 
     The dataclass is made with ``repr=False``. Notebooks show the fields as a table.
@@ -129,7 +129,7 @@ class Brief:
     Examples
     --------
     >>> @dataclass(frozen=True, repr=False)
-    ... class Batch(Brief):
+    ... class Batch(Record):
     ...     pairs: tuple[int, ...]
     ...     note: str = ""
     >>> Batch(tuple(range(1000)))
@@ -146,7 +146,7 @@ class Brief:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class View(Brief):
+class Table(Record):
     """A table as people see it.
 
     Parameters
@@ -184,19 +184,19 @@ class View(Brief):
         """The table in LaTeX."""
         return latex_table(self.frame, title=self.title, decimals=self.decimals)
 
-    def head(self, n: int = MOST_ROWS) -> tuple[View, str]:
+    def head(self, n: int = MOST_ROWS) -> tuple[Table, str]:
         """The first ``n`` rows, and a sentence on those left out; empty where there are none."""
         left = len(self.frame) - n
         if left <= 0:
             return self, ""
-        some = View(self.frame.head(n), self.title, self.decimals, self.intervals)
+        some = Table(self.frame.head(n), self.title, self.decimals, self.intervals)
         return some, f"{left:,} more row{'s' * (left > 1)} in to_frame()."
 
 
 class Described(ABC):
     """A repr of one short line, and tables in notebooks.
 
-    A class gives its title in :meth:`_headline`, and its tables in :meth:`views`.
+    A class gives its title in :meth:`_headline`, and its tables in :meth:`tables`.
     """
 
     @abstractmethod
@@ -204,7 +204,7 @@ class Described(ABC):
         """A title in a few words."""
 
     @abstractmethod
-    def views(self) -> Sequence[View]:
+    def tables(self) -> Sequence[Table]:
         """The tables that notebooks show."""
 
     def sentences(self) -> Sequence[str]:
@@ -213,17 +213,17 @@ class Described(ABC):
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
-        tables = "".join(view._repr_html_() for view in self.views())
+        tables = "".join(view._repr_html_() for view in self.tables())
         return f'<div class="probeval-table">{tables}{notes}</div>'
 
     def __repr__(self) -> str:
         return _one_line(f"<{type(self).__name__}: {self._headline()}>")
 
 
-class Shown(Described):
+class Result(Described):
     """The exits of a result: rows, plain data, text, HTML, Markdown, LaTeX, and one short line.
 
-    A class says what its rows and its plain data are, and in :meth:`views` and :meth:`sentences` what people read.
+    A class says what its rows and its plain data are, and in :meth:`tables` and :meth:`sentences` what people read.
     """
 
     @abstractmethod
@@ -234,21 +234,21 @@ class Shown(Described):
     def to_dict(self) -> Any:
         """The plain data that JSON prints."""
 
-    def views(self) -> Sequence[View]:
+    def tables(self) -> Sequence[Table]:
         """The tables that :meth:`summary` and notebooks show."""
-        return (View(self.to_frame(), self._headline()),)
+        return (Table(self.to_frame(), self._headline()),)
 
     def summary(self) -> str:
         """The result for people: its tables, and a sentence or two."""
-        return summary_text(self.views(), self.sentences())
+        return summary_text(self.tables(), self.sentences())
 
     def to_markdown(self) -> str:
         """The tables in Markdown, with all rows."""
-        return "\n\n".join(view.markdown() for view in self.views())
+        return "\n\n".join(view.markdown() for view in self.tables())
 
     def to_latex(self) -> str:
         r"""The tables in LaTeX, with all rows; they need ``\usepackage{booktabs}``."""
-        return "\n\n".join(view.latex() for view in self.views())
+        return "\n\n".join(view.latex() for view in self.tables())
 
 
 def fact_table(values: Mapping[str, object]) -> pd.DataFrame:
@@ -283,7 +283,7 @@ def _one_line(text: str, most: int = WIDEST) -> str:
     return text if len(text) <= most else f"{text[: most - 1 - half]}\N{HORIZONTAL ELLIPSIS}{text[-half:]}"
 
 
-def summary_text(views: Iterable[View], sentences: Iterable[str]) -> str:
+def summary_text(views: Iterable[Table], sentences: Iterable[str]) -> str:
     """Tables and sentences as one text."""
     tables = ["\n".join(filter(None, (view.text(), more))) for view, more in (view.head() for view in views)]
     return "\n\n".join([*tables, *filter(None, ["\n".join(map(printable, sentences))])])

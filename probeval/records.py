@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Annotated, Any, ParamSpec, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ProbevalError, did_you_mean
 
 __all__ = [
@@ -39,7 +39,7 @@ DEFAULT = re.compile("; default: .*")
 
 
 @dataclass(frozen=True, repr=False)
-class About(Brief):
+class About(Record):
     """The documentation of a field, and its spelling on the command line.
 
     Parameters
@@ -109,7 +109,7 @@ def parse_counts(option: str, text: str | None) -> list[int] | None:
 
 
 @dataclass(frozen=True, repr=False)
-class Input(Brief):
+class Input(Record):
     """A field of a record: name, type, default (:data:`dataclasses.MISSING` if it must be given) and documentation."""
 
     name: str

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from probeval.data import Scale, Votes
-from probeval.display import MOST_ROWS, Shown, View, html_table, summary_text
+from probeval.display import MOST_ROWS, Result, Table, html_table, summary_text
 from probeval.features import compute_features
 from probeval.metrics import measure
 from probeval.relevance import FallbackModel, Uniform, aggregate_votes, synthetic_campaign
@@ -88,13 +88,13 @@ def test_intervals_share_one_axis():
 
 
 def test_long_tables_are_cut_and_say_so():
-    text = summary_text([View(pd.DataFrame({"n": range(MOST_ROWS + 2)}))], ["Done."])
+    text = summary_text([Table(pd.DataFrame({"n": range(MOST_ROWS + 2)}))], ["Done."])
     assert text.endswith("2 more rows in to_frame().\n\nDone.")
     assert len(text.splitlines()) == MOST_ROWS + 4
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[str, Shown]:
+def results() -> dict[str, Result]:
     campaign = synthetic_campaign(seed=1, systems=6, queries=40, depth=10)
     assert campaign.judgments is not None
     measured = measure(campaign.runs, campaign.judgments, "DCG@5")
@@ -132,7 +132,7 @@ KINDS = (
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_result_has_the_same_exits(kind: str, results: dict[str, Shown]):
+def test_every_result_has_the_same_exits(kind: str, results: dict[str, Result]):
     result = results[kind]
     frame = result.to_frame()
     assert isinstance(frame.index, pd.RangeIndex)

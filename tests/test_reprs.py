@@ -18,7 +18,7 @@ import pytest
 
 import probeval
 from probeval.data import open_partitions, split, write_partitions
-from probeval.display import Brief, Described, Shown, View
+from probeval.display import Described, Record, Result, Table
 from probeval.reporting import Reporter
 
 MOST_LINES, MOST_COLUMNS = 20, 100
@@ -70,7 +70,7 @@ def late() -> dict[str, Any]:
 def test_every_public_class_has_a_short_repr():
     wrong = []
     for kind in public_classes():
-        if kind.__name__ in PROCESSES or issubclass(kind, (Described, Brief)):
+        if kind.__name__ in PROCESSES or issubclass(kind, (Described, Record)):
             continue
         if kind.__repr__ is object.__repr__:
             wrong.append(f"{kind.__name__} needs a repr: see probeval.display")
@@ -78,7 +78,7 @@ def test_every_public_class_has_a_short_repr():
         fields = [] if written else [f for f in dataclasses.fields(kind) if f.repr]
         long = [f"{f.name}: {f.type}" for f in fields if not SHORT_FIELDS.fullmatch(str(f.type))]
         if long:
-            wrong.append(f"{kind.__name__} can be long ({', '.join(long)}): make it a Brief with repr=False")
+            wrong.append(f"{kind.__name__} can be long ({', '.join(long)}): make it a Record with repr=False")
     assert not wrong, "\n".join(wrong)
 
 
@@ -158,7 +158,7 @@ def test_every_repr_is_short_and_every_table_has_a_caption(made: dict[str, Any])
 
 
 def test_a_headline_of_several_lines_is_one_line():
-    class Long(Shown):
+    class Long(Result):
         def to_frame(self) -> pd.DataFrame:
             return pd.DataFrame({"n": range(500)})
 
@@ -176,7 +176,7 @@ def test_a_headline_of_several_lines_is_one_line():
 
 def test_a_brief_dataclass_leaves_out_what_is_long_or_as_usual():
     @dataclasses.dataclass(frozen=True, repr=False)
-    class One(Brief):
+    class One(Record):
         name: str
         values: Any
         frame: Any
@@ -188,4 +188,4 @@ def test_a_brief_dataclass_leaves_out_what_is_long_or_as_usual():
     assert repr(One("a", 1, 2, few=(1,))) == "One(name='a', values=1, frame=2, few=(1,))"
     assert len(repr(One("a" * 500, list(range(99)), {}))) <= MOST_COLUMNS
     assert "<caption>One</caption>" in one._repr_html_()
-    assert View(pd.DataFrame({"n": [1]}), "a title").markdown().startswith("**a title**")
+    assert Table(pd.DataFrame({"n": [1]}), "a title").markdown().startswith("**a title**")

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.api import Evaluation, NextPairs, evaluate
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import DataError, MetricError, ProbevalError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ExperimentDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Experiment(Shown):
+class Experiment(Result):
     """Systems evaluated by PyTerrier, and with the model for the documents that are not judged.
 
     Parameters
@@ -94,16 +94,16 @@ class Experiment(Shown):
             "systems": [{str(key): value for key, value in row.items()} for row in rows],
         }
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One table per measure, its expected scores with their intervals; then PyTerrier's columns without any."""
         ours = []
         for name in self.evaluations:
             own = {c: c.removeprefix(f"{name} ") for c in self.table.columns if _measure_of(c, [name]) is not None}
             frame = self.table[["name", *own]].rename(columns=own)
-            ours.append(View(frame, name, COUNTS, (EXPECTED, LOWER, UPPER)))
+            ours.append(Table(frame, name, COUNTS, (EXPECTED, LOWER, UPPER)))
         others = [c for c in self.table.columns if _measure_of(c, self.evaluations) is None]
         counts = {column: 0 for column in others if column.endswith(tuple(COUNTS))}
-        return (*ours, *([View(self.table[others], "by the judgments alone", counts)] if len(others) > 1 else []))
+        return (*ours, *([Table(self.table[others], "by the judgments alone", counts)] if len(others) > 1 else []))
 
     def sentences(self) -> list[str]:
         """The number of judged pairs, the ideal list, and notes on the data and the model."""

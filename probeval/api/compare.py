@@ -21,7 +21,7 @@ from probeval.api.tested import ComparisonTests, check_system, significant_by_bo
 from probeval.api.users import agreement_of, as_rope
 from probeval.data import Collection, Scale, with_reference
 from probeval.data.partitions import as_partitions
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import ReliabilityError, SatisfactionError
 from probeval.metrics import AnyMetric, Measured, Metric
 from probeval.records import About, part, task
@@ -42,7 +42,7 @@ READ = ["adjusted", "verdict", "d", "won", "p_tost", "p_noninferior", "noninferi
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SystemComparisons(Shown):
+class SystemComparisons(Result):
     """Every pair of systems compared.
 
     Parameters
@@ -132,18 +132,18 @@ class SystemComparisons(Shown):
 
         return np.array(self.result.report(), dtype=object) if isinstance(self.result, Pairwise) else None
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The systems, their pairs with the columns that people read, and by a model the pairs to judge next."""
         new = () if self.new_query is None else (self._new_query_view(self.new_query),)
         if isinstance(self.result, ModelComparisons):
-            systems, pairs, *judge = self.result.views()
+            systems, pairs, *judge = self.result.tables()
             return systems, *new, replace(pairs, frame=self.readable()), *judge
-        systems = View(self.systems_frame(), self.metric, intervals=("mean", "lower", "upper"))
-        return systems, *new, View(self.readable(), "Pairs")
+        systems = Table(self.systems_frame(), self.metric, intervals=("mean", "lower", "upper"))
+        return systems, *new, Table(self.readable(), "Pairs")
 
-    def _new_query_view(self, table: pd.DataFrame) -> View:
+    def _new_query_view(self, table: pd.DataFrame) -> Table:
         shown = table[[c for c in table.columns if not c.endswith("below")]]
-        return View(shown, "One new query", intervals=("mean", "lower", "upper"))
+        return Table(shown, "One new query", intervals=("mean", "lower", "upper"))
 
     def sentences(self) -> list[str]:
         """The outcome, then notes on the data and the model."""

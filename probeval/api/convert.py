@@ -19,7 +19,7 @@ from probeval.data.formats import formats_of
 from probeval.data.judgments import RULES
 from probeval.data.payloads import parsed_json
 from probeval.data.texts import as_text_mapping
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import DataError, MetricError, did_you_mean
 from probeval.metrics import Metric
 from probeval.records import About, task
@@ -32,7 +32,7 @@ EQUAL = 'nDCG@k, DCG(gain="exp",norm="none")@k, P@k, R@k, RR@k and ERR@k'
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Conversion(Brief):
+class Conversion(Record):
     """How judgments are read, and what another tool is told."""
 
     file_format: Annotated[

@@ -14,7 +14,7 @@ import pandas as pd
 from probeval.api.documents import EvaluationDocument, NextDocument, NextPair
 from probeval.data import OpenPair, WriteOptions, write_tasks
 from probeval.data.texts import as_text_mapping
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import ModelError
 from probeval.metrics import AnyMetric
 from probeval.relevance import Choice, Hierarchical
@@ -51,7 +51,7 @@ RANKING_DRAWS = 10_000  # of scores, for the probabilities of ranks of one evalu
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Shown):
+class Evaluation(Result):
     """Systems evaluated by one measure, with the judgments so far and a model for the rest.
 
     Parameters
@@ -277,9 +277,9 @@ class Evaluation(Shown):
             result["answers"] = self.answers.to_dict()
         return result
 
-    def views(self) -> tuple[View]:
+    def tables(self) -> tuple[Table]:
         """The ranking, with its intervals."""
-        return (View(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
+        return (Table(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> list[str]:
         """The headline, the ideal list, the ties, then notes on the data and the model."""
@@ -287,7 +287,7 @@ class Evaluation(Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NextPairs(Shown):
+class NextPairs(Result):
     """Pairs to judge next, best first, and whether judging may stop.
 
     Parameters

@@ -44,7 +44,7 @@ from probeval.data.runs import ORDERS
 from probeval.data.scale import Gain
 from probeval.data.tables import as_frame
 from probeval.data.texts import document_vectors
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import DataError, ModelError, ProbevalWarning
 from probeval.metrics import AnyMetric
 from probeval.records import About, is_given, task
@@ -195,7 +195,7 @@ ScoresOrRuns = Annotated[
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Beside(Brief):
+class Beside(Record):
     """The evidence beside the runs."""
 
     qrels: Qrels = None
@@ -269,7 +269,7 @@ class Evidence(Beside):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JudgedRuns(Brief):
+class JudgedRuns(Record):
     """Runs and judgments alone, for what needs no model."""
 
     runs: RunPaths

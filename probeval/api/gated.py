@@ -10,7 +10,7 @@ import pandas as pd
 
 from probeval.api.documents import GateCheckDocument, GateDocument, GateForecastDocument, GateVerdict
 from probeval.api.evaluation import Evaluation
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import ScoreError
 from probeval.scores import Comparison, Ranking
 from probeval.scores.two_systems import on_new_queries
@@ -183,7 +183,7 @@ class GateCheck:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gate(Shown):
+class Gate(Result):
     """The verdict on a new system against a baseline.
 
     Parameters
@@ -294,14 +294,14 @@ class Gate(Shown):
     def _headline(self) -> str:
         return f"{self.new} against {self.baseline}: {self.verdict}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per check; the number of judgments is in a sentence."""
         frame = self.to_frame().drop(columns=["pool", "judged", "p_pass", "p_pass_new_queries"])
         if self.segments:
             frame["segment"] = frame["segment"].fillna("all")
         else:
             frame = frame.drop(columns="segment")
-        return (View(frame, self._headline(), intervals=("difference", "lower", "upper")),)
+        return (Table(frame, self._headline(), intervals=("difference", "lower", "upper")),)
 
     def sentences(self) -> list[str]:
         """Why; judgments; the ideal list; weights; new queries; segments that are worse; what would settle it."""

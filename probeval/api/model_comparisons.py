@@ -11,7 +11,7 @@ import pandas as pd
 
 from probeval.api.documents import ModelComparisonsDocument
 from probeval.api.evaluation import Evaluation, NextPairs
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.scores import ScoreEstimate, TwoSystems, decide, without_labels
 from probeval.scores.two_systems import DecidedPair
 
@@ -28,7 +28,7 @@ READ = [
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelComparisons(Shown):
+class ModelComparisons(Result):
     """Every pair of systems, or those with one system, compared by a relevance model.
 
     Systems stand by falling expected score, so the first of a pair is the better-looking one.
@@ -123,11 +123,11 @@ class ModelComparisons(Shown):
             document["next"] = self.next.to_dict()["next"]
         return document
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The systems; their pairs; the pairs to judge next."""
-        systems = View(self.systems_frame(), str(self.evaluation.scores.metric), intervals=("mean", "lower", "upper"))
-        shown = (systems, View(self.readable(), self.title, intervals=("difference", "lower", "upper")))
-        return shown if self.next is None else (*shown, View(self.next_frame(), "Judge next"))
+        systems = Table(self.systems_frame(), str(self.evaluation.scores.metric), intervals=("mean", "lower", "upper"))
+        shown = (systems, Table(self.readable(), self.title, intervals=("difference", "lower", "upper")))
+        return shown if self.next is None else (*shown, Table(self.next_frame(), "Judge next"))
 
     @property
     def title(self) -> str:

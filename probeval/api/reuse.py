@@ -22,7 +22,7 @@ from probeval.api.evidence import (
 )
 from probeval.api.settings import MEASURE, Level, Scoring, Work
 from probeval.data import Collection, Scale, with_reference
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import DataError, ModelError, did_you_mean
 from probeval.metrics import AnyMetric
 from probeval.records import About, task
@@ -44,7 +44,7 @@ PoolDepth = Annotated[
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reuse(Shown):
+class Reuse(Result):
     """Later systems, evaluated with the judgments of a campaign in which they had no part.
 
     Parameters
@@ -174,7 +174,7 @@ class Reuse(Shown):
             "systems": systems,
         }
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per later system; the lower bound only where it is not the classical score."""
         frame = self.to_frame()
         if (frame["bound_lower"] - frame["classical"]).abs().max() <= TIE:
@@ -182,7 +182,7 @@ class Reuse(Shown):
         shown = frame.dropna(axis=1, how="all")
         whole = dict.fromkeys(("rank", "rank_lower", "rank_upper", "needed"), 0)
         intervals = ("mean", "lower", "upper") if "mean" in shown else None
-        return (View(shown, self.metric, {**whole, "p_better": 3, "judged": 3}, intervals),)
+        return (Table(shown, self.metric, {**whole, "p_better": 3, "judged": 3}, intervals),)
 
     def sentences(self) -> list[str]:
         """What the figures mean, then notes on the data and the model."""

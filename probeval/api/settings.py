@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from probeval.data import Scale
 from probeval.data.scale import Gain
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.metrics import AGGREGATES, AnyMetric
 from probeval.records import About, parse_number, parse_shares
 from probeval.relevance import Card
@@ -196,7 +196,7 @@ Scheduler = Annotated[str | None, About("A Dask scheduler that distributes the w
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Grading(Brief):
+class Grading(Record):
     """The grades, and what they are worth."""
 
     scale: GradeScale = None
@@ -234,7 +234,7 @@ class Distribution(Estimating):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Choosing(Brief):
+class Choosing(Record):
     """Which pair is judged next, and when judging stops."""
 
     goal: GoalName = "ranking"
@@ -256,7 +256,7 @@ class ChoosingByErrors(Choosing):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Sharing(Brief):
+class Sharing(Record):
     """How the topics are shared among assessors."""
 
     topics: Topics = "free"
@@ -264,7 +264,7 @@ class Sharing(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Work(Brief):
+class Work(Record):
     """Who hears of the work."""
 
     reporter: Annotated[Reporter, About("Receives progress, remarks and estimates of time.", option="")] = SILENT

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from probeval.campaign.events import Event, Invited, Revoked, SignedIn, SignedOut
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import CampaignError
 
 __all__ = ["SESSION", "Access", "as_token", "digest_token", "new_token"]
@@ -45,7 +45,7 @@ def as_token(token: str, whose: str) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Access(Brief):
+class Access(Record):
     """Who may sign in to a campaign, at one moment.
 
     Parameters

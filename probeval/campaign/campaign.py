@@ -33,7 +33,7 @@ from probeval.data.formats import write_tasks
 from probeval.data.irds import is_dataset
 from probeval.data.scale import Scale
 from probeval.data.tasks import WriteOptions
-from probeval.display import Described, View
+from probeval.display import Described, Table
 from probeval.scores import Ranking
 from probeval.selection import AuditReport, JudgingState
 
@@ -122,9 +122,9 @@ class Campaign(AssessorSteps, Described):
         answers = f", {counted(len(state.counted_answers), 'answer')}" if state.counted_answers else ""
         return f"{state.settings.name}, {len(state.judged):,} pairs judged{answers}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The settings, the progress and the assessors."""
-        return self.status().views()
+        return self.status().tables()
 
     @property
     def address(self) -> tuple[str, str]:

@@ -31,7 +31,7 @@ from probeval.campaign.store import Store
 from probeval.campaign.study_events import ListsCompared, ListsWithdrawn, StudyCreated
 from probeval.campaign.tables import chained
 from probeval.data.judgments import on_scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ProbevalError, StoreError
 
 __all__ = ["CampaignCheck", "StoreCheck", "check_store"]
@@ -59,7 +59,7 @@ class CampaignCheck:
 
 
 @dataclass(frozen=True, repr=False)
-class StoreCheck(Brief):
+class StoreCheck(Record):
     """The check of a store.
 
     Parameters

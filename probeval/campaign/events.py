@@ -37,7 +37,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from probeval.campaign.setup import Setup
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.selection import Pick
 
 __all__ = [
@@ -113,7 +113,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Event(Brief):
+class Event(Record):
     """An event of a campaign.
 
     Parameters

@@ -28,7 +28,7 @@ from probeval.data.scale import Scale
 from probeval.data.spreadsheets import csv_text
 from probeval.data.tasks import WriteOptions
 from probeval.data.trec import check_writable
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import DataError, did_you_mean
 
 __all__ = [
@@ -51,7 +51,7 @@ COLUMNS = ("query", "doc", "grade", "assessor", "time", "guideline", "source", "
 
 
 @dataclass(frozen=True, repr=False)
-class Incoming(Brief):
+class Incoming(Record):
     """The content of a file for import.
 
     Parameters
@@ -243,7 +243,7 @@ def _labels_of_queries(labels: LabelTable, queries: Mapping[str, str], left_out:
 
 
 @dataclass(frozen=True, repr=False)
-class ExportFormat(Brief):
+class ExportFormat(Record):
     """An export format of campaigns.
 
     Parameters

@@ -18,7 +18,7 @@ from probeval.data.collection import read_judgments
 from probeval.data.files import suffix
 from probeval.data.scale import Scale
 from probeval.data.tables import column_names, ids, read_table
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import CampaignError, DataError, did_you_mean
 from probeval.schema import records
 
@@ -107,7 +107,7 @@ class GoldOrder:
 
 
 @dataclass(frozen=True, repr=False)
-class GoldList(Shown):
+class GoldList(Result):
     """The gold pairs and comparisons of a campaign.
 
     Parameters
@@ -141,10 +141,10 @@ class GoldList(Shown):
         compared = f" and {len(self.orders):,} gold comparisons" if self.orders else ""
         return f"{len(self.pairs):,} gold pairs{compared}, {self.gold_share:.0%} of the tasks"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per pair; one per comparison, if any."""
-        pairs = View(self.to_frame(), self._headline())
-        return (pairs, View(self.orders_frame(), "Gold comparisons")) if self.orders else (pairs,)
+        pairs = Table(self.to_frame(), self._headline())
+        return (pairs, Table(self.orders_frame(), "Gold comparisons")) if self.orders else (pairs,)
 
     def sentences(self) -> tuple[str, ...]:
         """The number of gold pairs, of those that count as judged, of gold comparisons, and a missing share, if any."""

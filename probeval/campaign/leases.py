@@ -11,7 +11,7 @@ from probeval.campaign.events import Leased, Question, TaskPurpose
 from probeval.campaign.questions import QuestionQueues
 from probeval.campaign.state import State
 from probeval.data.tasks import OpenPair
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.selection import JudgingState, Pick
 from probeval.selection.topics import Queue
 
@@ -19,7 +19,7 @@ __all__ = ["Task", "lease", "lease_new", "open_pairs", "tasks_of", "topics_for"]
 
 
 @dataclass(frozen=True, repr=False)
-class Task(Brief):
+class Task(Record):
     """A question leased to an assessor: one document to grade, or two to compare.
 
     Parameters

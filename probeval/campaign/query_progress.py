@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State
-from probeval.display import Brief
+from probeval.display import Record
 
 __all__ = ["QueryProgress", "QueryProgressDocument", "query_progress"]
 
@@ -41,7 +41,7 @@ class QueryProgressDocument(TypedDict):
 
 
 @dataclass(frozen=True, repr=False)
-class QueryProgress(Brief):
+class QueryProgress(Record):
     """The progress of one query: the fields of :class:`QueryProgressDocument`."""
 
     query: str

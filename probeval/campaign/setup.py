@@ -10,7 +10,7 @@ from typing import Any
 from probeval.campaign.parsing import as_words
 from probeval.data.judgments import GRADE_RULES
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import CampaignError, did_you_mean
 from probeval.selection.pairs import ASK
 from probeval.selection.topics import check_stay, check_topics
@@ -22,7 +22,7 @@ LEASE = 900.0  # seconds
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Setup(Brief):
+class Setup(Record):
     """The settings of a campaign.
 
     Parameters

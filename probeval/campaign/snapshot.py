@@ -17,7 +17,7 @@ import pandas as pd
 
 from probeval.campaign.events import Pair, Question
 from probeval.campaign.tables import digest_of
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
 from probeval.scores.documents import RankedSystem
 from probeval.selection import AuditDocument, AuditReport, Pick, Stopping
@@ -116,7 +116,7 @@ class SnapshotDocument(TypedDict):
 
 
 @dataclass(frozen=True, repr=False)
-class ModelSnapshot(Shown):
+class ModelSnapshot(Result):
     """The model's results on the judgments up to one event.
 
     Parameters
@@ -223,9 +223,9 @@ class ModelSnapshot(Shown):
     def _headline(self) -> str:
         return f"{self.judged:,} pairs judged, confidence {self.confidence:.3f}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per system."""
-        return (View(self.to_frame(), self._headline(), intervals=("mean", "lower", "upper")),)
+        return (Table(self.to_frame(), self._headline(), intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """Whether the target is met, and the audit."""

@@ -38,14 +38,14 @@ from probeval.campaign.setup import Setup
 from probeval.campaign.study_events import ListsCompared, StudySetup
 from probeval.data.answers import PairAnswers, as_answers
 from probeval.data.judgments import Judgments
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import CampaignError
 
 __all__ = ["State", "as_pair_answers"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class State(Brief):
+class State(Record):
     """A campaign at one moment.
 
     Parameters

@@ -28,7 +28,7 @@ from probeval.campaign.shares import (
 )
 from probeval.campaign.snapshot import ModelSnapshot, SnapshotDocument, judgments_left, target_confidence, way_come
 from probeval.campaign.state import State
-from probeval.display import Shown, View, fact_table
+from probeval.display import Result, Table, fact_table
 from probeval.reliability.agreement import krippendorff_alpha
 from probeval.schema import records
 from probeval.selection import Stopping
@@ -139,7 +139,7 @@ class StatusDocument(TypedDict):
 
 
 @dataclass(frozen=True, repr=False)
-class Status(Shown):
+class Status(Result):
     """The status of a campaign.
 
     Parameters
@@ -341,7 +341,7 @@ class Status(Shown):
     def _headline(self) -> str:
         return f"{self.setup.name}, {self.setup.metric}, {self.judged:,} of {self.pool:,} pairs judged"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The settings and the progress; one row per assessor, if any."""
         setup = self.setup
         about = {
@@ -354,11 +354,11 @@ class Status(Shown):
         }
         if self.snapshot is not None:
             about["confidence"] = f"{self.snapshot.confidence:.3f}"
-        people = (View(self.to_frame(), "Assessors"),) if self.assessors else ()
+        people = (Table(self.to_frame(), "Assessors"),) if self.assessors else ()
         if self.comparers:
             compared = pd.DataFrame([asdict(each) for each in self.comparers])
-            people = (*people, View(compared, "Answers about two documents"))
-        return (View(fact_table(about), self._headline()), *people)
+            people = (*people, Table(compared, "Answers about two documents"))
+        return (Table(fact_table(about), self._headline()), *people)
 
     def sentences(self) -> tuple[str, ...]:
         """Progress, agreement and quality of assessors, confidence of the ranking, remaining work."""

@@ -23,7 +23,7 @@ from probeval.campaign.state import State
 from probeval.campaign.store import Store
 from probeval.campaign.study_decisions import CompareLists, WithdrawLists
 from probeval.campaign.study_events import ListsCompared, ListsWithdrawn, StudyCreated, StudySetup
-from probeval.display import Brief, Described, View, fact_table
+from probeval.display import Described, Record, Table, fact_table
 from probeval.errors import StoreError
 from probeval.satisfaction import ListAnswers, ListQuestion, ListQuestions, Preferences
 
@@ -33,7 +33,7 @@ QUESTIONS = "questions"  # the part of the store
 
 
 @dataclass(frozen=True, repr=False)
-class ListTask(Brief):
+class ListTask(Record):
     """A question as a user sees it.
 
     Parameters
@@ -136,9 +136,9 @@ class Study(Opened, Described):
         state = self.state
         return f"{self.setup.name}, {len(self.questions):,} questions, {len(state.lists_compared):,} answers"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The settings."""
-        return (View(fact_table(self.setup.to_dict()), self._headline()),)
+        return (Table(fact_table(self.setup.to_dict()), self._headline()),)
 
     @cached_property
     def setup(self) -> StudySetup:

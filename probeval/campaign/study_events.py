@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from probeval.campaign.events import Event
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import CampaignError
 
 __all__ = ["STUDY_EVENTS", "ListsCompared", "ListsWithdrawn", "StudyCreated", "StudySetup"]
@@ -16,7 +16,7 @@ PREFERENCES = ("left", "right", "same")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class StudySetup(Brief):
+class StudySetup(Record):
     """The settings of a study with users.
 
     Parameters

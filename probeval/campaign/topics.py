@@ -11,7 +11,7 @@ import pandas as pd
 
 from probeval.campaign.state import State
 from probeval.data.pool import Pool
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.schema import records
 
 __all__ = ["Topic", "TopicDocument", "TopicList", "TopicsDocument", "topics_of"]
@@ -69,7 +69,7 @@ class Topic:
 
 
 @dataclass(frozen=True, repr=False)
-class TopicList(Shown):
+class TopicList(Result):
     """The topics of a campaign, and how they are given to assessors.
 
     Parameters
@@ -95,9 +95,9 @@ class TopicList(Shown):
     def _headline(self) -> str:
         return f"{len(self.queries):,} topics, {self.topics}, a switch costs {self.stay:g} judgments"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per query."""
-        return (View(self.to_frame(), self._headline()),)
+        return (Table(self.to_frame(), self._headline()),)
 
     def sentences(self) -> tuple[str, ...]:
         """The number of topics of each owner."""

@@ -78,7 +78,7 @@ def _list(opened: Campaign, docs: Path | None, output: Output) -> None:
     output_format = output.output_format
     rows = _disagreements(opened, {} if docs is None else read_texts(docs, "doc"))
     if not rows and not opened.state.contested:
-        output.talk.say("No open disagreements.")
+        output.messages.say("No open disagreements.")
     if docs is not None and output_format is OutputFormat.table:
         for each in rows:
             echo(_case(each))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from probeval.api.aggregate import AggregationInputs
 from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
-from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.cli.output import Messages, write_csv, write_json, write_table
 from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError
 from probeval.records import About, parse_shares
@@ -79,7 +79,7 @@ def aggregate(
 
     Example: probeval aggregate votes.tsv --gold expert.qrels --workers workers.csv
     """
-    talk, methods = output.talk, method or [AggregationMethod.model]
+    messages, methods = output.messages, method or [AggregationMethod.model]
     for_votes = {"--gold": given.gold, "--reference": given.reference, "--scale": given.scale, "--workers": workers}
     if all(name in OF_VOTES for name in methods):
         if len(methods) > 1:
@@ -87,9 +87,9 @@ def aggregate(
         if grades_by_shares is not None:
             raise ProbevalError(f"--grades-by-shares turns scores into grades, and {methods[0]} gives grades already.")
         of_votes = replace(given, method=methods[0].value).run()
-        talk.say(_headline(of_votes))
+        messages.say(_headline(of_votes))
         if workers is not None:
-            _write_file(workers, csv_text(of_votes.workers()), talk)
+            _write_file(workers, csv_text(of_votes.workers()), messages)
         _write(of_votes, out, output)
         return
     mixed = [name for name in methods if name in OF_VOTES]
@@ -102,7 +102,7 @@ def aggregate(
 
     names = [name.value for name in methods]
     scores = score_documents(given.votes, names, bias=bias, shift=shift, shares=grades_by_shares)
-    talk.say(_headline(scores))
+    messages.say(_headline(scores))
     _write(scores, out, output)
 
 
@@ -113,7 +113,7 @@ def _headline(found: Aggregation | DocumentScores) -> str:
 def _write(found: Aggregation | DocumentScores, out: Path | None, output: Output) -> None:
     """Write a result to a file or to stdout."""
     if out is not None:
-        _write_file(out, _text(found, out), output.talk)
+        _write_file(out, _text(found, out), output.messages)
     elif output.output_format is OutputFormat.json:
         write_json(found.to_dict())
     elif output.output_format is OutputFormat.csv:
@@ -131,8 +131,8 @@ def _text(found: Aggregation | DocumentScores, path: Path) -> str:
     return csv_text(found.to_frame())
 
 
-def _write_file(path: Path, text: str, talk: Talk) -> None:
+def _write_file(path: Path, text: str, messages: Messages) -> None:
     from probeval.data.files import write_bytes
 
     write_bytes(path, text.encode())
-    talk.say(f"Written: {path}.")
+    messages.say(f"Written: {path}.")

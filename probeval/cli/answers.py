@@ -79,11 +79,11 @@ def judge_here(
 
     Example: probeval campaign judge mine.db --assessor ann --docs documents.csv
     """
-    talk = output.talk
+    messages = output.messages
     texts = {} if docs is None else read_texts(docs, "doc")
     with place.open() as opened:
         if refresh and opened.is_behind:
-            talk.warned(opened.refresh)
+            messages.warned(opened.refresh)
         row = _Terminal(opened, assessor, texts).run()
     write(pd.DataFrame([row]), row, output.output_format)
 

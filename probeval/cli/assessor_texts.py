@@ -18,7 +18,7 @@ from probeval.cli.campaign_documents import (
 )
 from probeval.cli.commands import Output
 from probeval.cli.options import OutputFormat
-from probeval.cli.output import Talk, echo, write
+from probeval.cli.output import Messages, echo, write
 from probeval.cli.stores import OwnersPlace
 from probeval.data import read_texts
 from probeval.data.files import read_bytes
@@ -46,7 +46,7 @@ def guideline(
     """
     if query is not None and per_query:
         raise ProbevalError("Give --query with a text file, or --per-query with a table; not both.")
-    talk = output.talk
+    messages = output.messages
     with place.open(read_only=file is None) as opened:
         if query is not None and query not in opened.queries:
             raise ProbevalError(f"No query {query!r} in this campaign.{did_you_mean(query, opened.queries)}")
@@ -58,11 +58,13 @@ def guideline(
             opened.change_guideline(place.by, guideline_text(file))
         state = opened.state
     if query is not None or per_query:
-        _write_query_guidelines(state, state.query_guidelines if query is None else [query], output.output_format, talk)
+        _write_query_guidelines(
+            state, state.query_guidelines if query is None else [query], output.output_format, messages
+        )
         return
     current = state.guideline
     if current is None:
-        talk.say(f"No guideline yet. Add one with probeval campaign guideline {shlex.quote(place.store)} FILE")
+        messages.say(f"No guideline yet. Add one with probeval campaign guideline {shlex.quote(place.store)} FILE")
     row: GuidelineDocument = {
         "version": 0 if current is None else current.version,
         "text": "" if current is None else current.text,
@@ -73,7 +75,9 @@ def guideline(
         echo(f"Version {current.version}\n{current.text}".rstrip())
 
 
-def _write_query_guidelines(state: State, asked: Iterable[str], output_format: OutputFormat, talk: Talk) -> None:
+def _write_query_guidelines(
+    state: State, asked: Iterable[str], output_format: OutputFormat, messages: Messages
+) -> None:
     """The guidelines of these queries."""
     known = state.query_guidelines
     rows: list[QueryGuideline] = [
@@ -82,7 +86,7 @@ def _write_query_guidelines(state: State, asked: Iterable[str], output_format: O
         if state.query_guideline(query)
     ]
     if not rows:
-        talk.say("No guidelines of single queries.")
+        messages.say("No guidelines of single queries.")
     document: QueryGuidelinesDocument = {"guidelines": rows}
     write(pd.DataFrame(rows, columns=["query", "version", "text"]), document, output_format)
 
@@ -99,12 +103,12 @@ def queries(
 
     Example: probeval campaign queries mine.db queries.tsv
     """
-    talk = output.talk
+    messages = output.messages
     with place.open(read_only=file is None) as opened:
         if file is not None:
             opened.change_queries(place.by, read_texts(file, "query"))
         texts = opened.queries
-    talk.say(texts_known(texts, place.store))
+    messages.say(texts_known(texts, place.store))
     rows: list[QueryText] = [{"query": query, "text": text} for query, text in texts.items()]
     document: QueriesDocument = {"queries": rows}
     write(pd.DataFrame(rows, columns=["query", "text"]), document, output.output_format)

@@ -62,7 +62,7 @@ def add(
     else:
         write(pd.DataFrame([row]), row, output.output_format)
     lasts = "" if event.until is None else f", until {pd.to_datetime(round(event.until), unit='s')} UTC"
-    output.talk.say(
+    output.messages.say(
         f"Give this link to {event.assessor} alone: it signs in as {event.role}{lasts}, and is not shown again."
     )
 
@@ -91,7 +91,7 @@ def list_assessors(
             }
         )
     if not rows:
-        output.talk.say("No one is invited. Invite someone with probeval campaign assessors add STORE NAME")
+        output.messages.say("No one is invited. Invite someone with probeval campaign assessors add STORE NAME")
     frame = pd.DataFrame(rows, columns=["assessor", "role", "invited", "until", "signed_in"])
     if output.output_format is OutputFormat.table:
         for column in ("invited", "until", "signed_in"):

@@ -36,7 +36,7 @@ def backup(
     from probeval.campaign import copy_store
 
     _write(copy_store(store, file), output.output_format)
-    output.talk.say(f"Checked. Restore it with probeval campaign restore {file} STORE")
+    output.messages.say(f"Checked. Restore it with probeval campaign restore {file} STORE")
 
 
 def restore(
@@ -54,7 +54,7 @@ def restore(
     from probeval.campaign import copy_store
 
     _write(copy_store(file, store), output.output_format)
-    output.talk.say("Checked. Links of assessors work in the new store too.")
+    output.messages.say("Checked. Links of assessors work in the new store too.")
 
 
 def check(
@@ -78,7 +78,7 @@ def check(
         echo(printable(f"Fault: {fault}."), err=True)
     if found.faults:
         raise typer.Exit(1)
-    output.talk.say("No faults.")
+    output.messages.say("No faults.")
 
 
 def _write(found: StoreCheck, output_format: OutputFormat) -> None:

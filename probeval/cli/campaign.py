@@ -74,16 +74,16 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
     from probeval.campaign import Campaign
     from probeval.relevance import Hierarchical
 
-    talk, model = output.talk, given.model
+    messages, model = output.messages, given.model
     given.refuse("campaign")
     if model == "none":
         raise ProbevalError("A campaign needs a model: uniform, empirical, independent, hierarchical or a card.")
-    collection = talk.warned(lambda: given.collection(given.runs, scale=as_scale(given.scale), reporter=talk))
-    choice = select_model(collection, model, scale=given.scale, gain=given.gain, reporter=talk)
+    collection = messages.warned(lambda: given.collection(given.runs, scale=as_scale(given.scale), reporter=messages))
+    choice = select_model(collection, model, scale=given.scale, gain=given.gain, reporter=messages)
     chosen = {field.name: getattr(given, field.name) for field in fields(CampaignSettings)}
-    setup = setup_of(chosen, metric=given.metric, goal=given.goal, scale=choice.scale, reporter=talk)
+    setup = setup_of(chosen, metric=given.metric, goal=given.goal, scale=choice.scale, reporter=messages)
     deep = given.depth or as_metric(setup["metric"]).cutoff or collection.runs.depth
-    note_texts(collection, given.docs, depth=deep, model=choice.model, reporter=talk)
+    note_texts(collection, given.docs, depth=deep, model=choice.model, reporter=messages)
     with Campaign.create(
         store,
         collection,
@@ -99,12 +99,14 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
         _write_status(made.status(), output.output_format)
         texts = made.queries
     if given.ask != "grades" and not isinstance(choice.model, Hierarchical):
-        talk.say(f"The model {choice.name} does not use answers about two documents: they will change no score.")
-    talk.say(texts_known(texts, store))
+        messages.say(f"The model {choice.name} does not use answers about two documents: they will change no score.")
+    messages.say(texts_known(texts, store))
     place = shlex.quote(store)
     if given.gold_share:
-        talk.say(f"No gold pairs yet: probeval campaign gold {place} FILE")
-    talk.say(f"Next: probeval judge {place} --docs FILE (on a page), or probeval campaign next {place} --assessor YOU")
+        messages.say(f"No gold pairs yet: probeval campaign gold {place} FILE")
+    messages.say(
+        f"Next: probeval judge {place} --docs FILE (on a page), or probeval campaign next {place} --assessor YOU"
+    )
 
 
 @campaign.command()
@@ -115,7 +117,7 @@ def status(place: Place, output: Output, refresh: Refresh = False) -> None:
     """
     with place.open(read_only=not refresh) as opened:
         if refresh and opened.is_behind:
-            output.talk.warned(opened.refresh)
+            output.messages.warned(opened.refresh)
         _write_status(opened.status(), output.output_format)
 
 
@@ -134,25 +136,25 @@ def next_tasks(
 
     Example: probeval campaign next mine.db --assessor ann -n 10 --format csv
     """
-    talk = output.talk
+    messages = output.messages
     folder = check_tool(tool, out)
     texts = None if docs is None else read_texts(docs, "doc")
     with place.open() as opened:
         if refresh and opened.is_behind:
-            talk.warned(opened.refresh)
+            messages.warned(opened.refresh)
         snapshot = opened.snapshot
         if snapshot is not None and snapshot.reached:
-            talk.say(f"The target is met ({'; '.join(snapshot.reasons)}): no more judgments are needed.")
+            messages.say(f"The target is met ({'; '.join(snapshot.reasons)}): no more judgments are needed.")
         tasks = opened.next(assessor, n=n)
         if not tasks:
             phase = opened.state.phase
             waits = f"The campaign is {phase}: no pairs are given out."
-            talk.say(f"No pairs are left for {assessor}." if phase == "open" else waits)
+            messages.say(f"No pairs are left for {assessor}." if phase == "open" else waits)
         elif tool is not None and folder is not None:
             if any(task.other for task in tasks):
                 raise ProbevalError(f"{tool} takes single documents, and this campaign asks to compare two.")
-            files = talk.warned(lambda: opened.hand_out(tasks, tool, folder, docs=texts))
-            talk.say(f"For {tool}: {', '.join(map(str, files))}.")
+            files = messages.warned(lambda: opened.hand_out(tasks, tool, folder, docs=texts))
+            messages.say(f"For {tool}: {', '.join(map(str, files))}.")
         rows: list[TaskDocument] = [
             {
                 "query": task.query,
@@ -247,7 +249,7 @@ def _write_status(status: Status, output_format: OutputFormat) -> None:
     elif output_format is OutputFormat.csv:
         write_csv(table)
     elif output_format is not OutputFormat.table:
-        for view in status.views():
+        for view in status.tables():
             write_table(view.frame, output_format, title=view.title)
     else:
         echo(str(status))

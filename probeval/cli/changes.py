@@ -49,7 +49,7 @@ def change(place: OwnersPlace, given: Annotated[dict[str, Any], FieldsOf(Campaig
         from probeval.campaign.history import changed_settings
 
         before = opened.setup
-        settings = setup_of(given, metric=before.metric, goal=before.goal, scale=before.scale, reporter=output.talk)
+        settings = setup_of(given, metric=before.metric, goal=before.goal, scale=before.scale, reporter=output.messages)
         event = opened.change(place.by, **settings)
         changed = changed_settings(before, event.setup)
     rows: list[SettingChange] = [
@@ -136,8 +136,8 @@ def add_runs(place: OwnersPlace, runs: RunPaths, output: Output, order: Order = 
 
     Example: probeval campaign runs add mine.db late/bm25.txt
     """
-    talk = output.talk
-    late = talk.warned(lambda: as_collection(runs, order=order, reporter=talk)).runs
+    messages = output.messages
+    late = messages.warned(lambda: as_collection(runs, order=order, reporter=messages)).runs
     with place.open() as opened:
         event = opened.add_runs(place.by, late, source=", ".join(Path(path).name for path in runs))
         document: RunsAddedDocument = {
@@ -148,5 +148,7 @@ def add_runs(place: OwnersPlace, runs: RunPaths, output: Output, order: Order = 
         }
         missing = set(opened.queries) - set(late.queries)
     if missing:
-        talk.say(f"The late runs lack {len(missing):,} of the campaign's queries: {', '.join(sorted(missing)[:3])}, ..")
+        messages.say(
+            f"The late runs lack {len(missing):,} of the campaign's queries: {', '.join(sorted(missing)[:3])}, .."
+        )
     write(pd.DataFrame([{**document, "systems": ", ".join(event.systems)}]), document, output.output_format)

@@ -14,7 +14,7 @@ import typer
 
 from probeval.cli.completion import COMPLETIONS
 from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Talk
+from probeval.cli.output import Messages
 from probeval.records import SAME, About, Input, inputs
 
 __all__ = ["VERBS", "FieldsOf", "Output", "Printed", "command", "spelled", "verb"]
@@ -47,9 +47,9 @@ class Output(Printed):
     quiet: Quiet = False
 
     @cached_property
-    def talk(self) -> Talk:
+    def messages(self) -> Messages:
         """Messages on stderr."""
-        return Talk(quiet=self.quiet)
+        return Messages(quiet=self.quiet)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         for name, record in sorted(records.items(), key=lambda item: not issubclass(item[1], Output)):
             read = {one.name: _value(one, values[one.name]) for one in inputs(record) if one.name in values}
             if any(one.name == "reporter" for one in inputs(record)):
-                read["reporter"] = next(r for r in made.values() if isinstance(r, Output)).talk
+                read["reporter"] = next(r for r in made.values() if isinstance(r, Output)).messages
             made[name] = record(**read)
         for name, mark in some.items():
             read = {one.name: _value(one.optional, values[one.name]) for one in inputs(mark.record)}

@@ -9,7 +9,7 @@ from probeval.api.compare import ComparisonInputs
 from probeval.api.studies import is_score_table
 from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
-from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
+from probeval.cli.output import Messages, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.data.files import is_partitioned
 from probeval.errors import ProbevalError
 from probeval.records import About
@@ -38,7 +38,7 @@ def compare(
 
     Example: probeval compare new.txt old.txt --qrels qrels.txt --labels labels.tsv --metric nDCG@10 --rope .01
     """
-    talk, output_format = output.talk, output.output_format
+    messages, output_format = output.messages, output.output_format
     check_picture(plot)
     if given.target_accept is not None and not given.bayes:
         raise ProbevalError("--target-accept is for the sampler of --bayes. Leave it out, or add --bayes.")
@@ -53,29 +53,29 @@ def compare(
             "--target, --noninferior, --bayes and --model none: a relevance model gives the probability that each "
             "system is better."
         )
-    found = talk.warned(given.run)
+    found = messages.warned(given.run)
     if plot is not None:
-        _plot(found.result, plot, talk)
+        _plot(found.result, plot, messages)
     if output_format is OutputFormat.json:
         write_json(found.to_dict())
     elif output_format is OutputFormat.csv:
         write_csv(found.to_frame())
     else:
         for sentence in found.outcome():
-            talk.say(sentence)
-        for i, view in enumerate(found.views()):
+            messages.say(sentence)
+        for i, view in enumerate(found.tables()):
             write_table(view.frame, output_format, title="\n" * (i > 0) + (view.title or "") or None)
 
 
-def _plot(result: ModelComparisons | Pairwise | ScorePosterior, path: Path, talk: Talk) -> None:
+def _plot(result: ModelComparisons | Pairwise | ScorePosterior, path: Path, messages: Messages) -> None:
     from probeval.api.model_comparisons import ModelComparisons
     from probeval.plots import plot_critical, plot_pairs, plot_tests
     from probeval.reliability import Pairwise
 
     if isinstance(result, ModelComparisons):
-        write_pictures({path: plot_pairs(result.ranking)}, talk)
+        write_pictures({path: plot_pairs(result.ranking)}, messages)
         return
     pictures = {path: plot_tests(result)}
     if isinstance(result, Pairwise) and result.friedman is not None:
         pictures[path.with_name(f"{path.stem}-ranks{path.suffix}")] = plot_critical(result)
-    write_pictures(pictures, talk)
+    write_pictures(pictures, messages)

@@ -54,20 +54,20 @@ def convert(
 
     Example: probeval convert annotations.json -o qrels.txt
     """
-    talk = output.talk
+    messages = output.messages
     check_written(to, complete_convert())
     _refuse(of_judgments if to == PARTITIONS else of_partitions, to)
     row: ConvertDocument
     if to == PARTITIONS:
-        made = talk.warned(lambda: of_partitions.write(files, out, n))
-        talk.say(f"{len(made)} partitions, {made.n_queries:,} queries, {made.n_pairs:,} pairs.")
+        made = messages.warned(lambda: of_partitions.write(files, out, n))
+        messages.say(f"{len(made)} partitions, {made.n_queries:,} queries, {made.n_pairs:,} pairs.")
         judged, assessors = sum(part.judgments for part in made.parts), len(made.assessors or ())
     else:
         if n is not None:
             raise DataError(f"--partitions does not go with --to {to}. Leave it out.")
         if len(files) > 1:
             raise DataError(f"expected one file of judgments, got {len(files)}. Convert one at a time.")
-        judgments = talk.warned(lambda: of_judgments.read(files[0]))
+        judgments = messages.warned(lambda: of_judgments.read(files[0]))
         write_bytes(out, of_judgments.text(judgments, to).encode())
         judged, assessors = len(judgments), len(judgments.assessors)
     row = {"file": str(out), "format": to, "judgments": judged, "assessors": assessors}

@@ -46,23 +46,23 @@ def curves(
 
     Example: probeval curves runs/ --qrels qrels.txt --show roc --plot roc.png
     """
-    talk = output.talk
+    messages = output.messages
     check_picture(plot)
     if given.qrels is None:
         raise ProbevalError("Curves need judgments: give --qrels FILE.")
     if plot is not None and show is CurveName.counts:
         raise ProbevalError("Counts have no curve to plot: use --show precision-recall or --show roc.")
     named = as_scale(scale)
-    collection = talk.warned(lambda: given.collection(scale=named, reporter=talk))
+    collection = messages.warned(lambda: given.collection(scale=named, reporter=messages))
     assert collection.judgments is not None
     found = measure_curves(collection.runs, collection.judgments, scale=named, rel=rel, depth=depth)
-    talk.say(f"{found!r}"[1:-1] + f", scale {found.scale}.")
+    messages.say(f"{found!r}"[1:-1] + f", scale {found.scale}.")
     if plot is not None:
         from probeval.plots import plot_precision_recall, plot_roc
 
         draw = plot_roc if show is CurveName.roc else plot_precision_recall
-        write_pictures({plot: draw(found)}, talk)
-    precision, counts = found.views()
+        write_pictures({plot: draw(found)}, messages)
+    precision, counts = found.tables()
     tables = {
         CurveName.precision_recall: found.precision_frame()
         if output.output_format is OutputFormat.csv

@@ -19,7 +19,7 @@ from probeval.arrays import Floats
 from probeval.cli.commands import verb
 from probeval.cli.documents import DemoDocument, MilestoneDocument, TruthDocument
 from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Talk, echo, write, write_table
+from probeval.cli.output import Messages, echo, write, write_table
 from probeval.data import Collection, Judgments, write_campaign, write_qrels
 from probeval.metrics import Measured, measure
 from probeval.records import About
@@ -85,25 +85,25 @@ def demo(
 
     Example: probeval demo
     """
-    talk = Talk(quiet=quiet)
+    messages = Messages(quiet=quiet)
     campaign = draw_campaign(stream(seed))
     write_campaign(campaign, folder)
     runs = campaign.runs
     _say(
-        talk,
+        messages,
         f"A synthetic campaign is in {folder}/ (no real systems, queries or documents): {len(runs.systems)} systems, "
         f"{len(runs.queries)} queries, and a label for each of {len(runs.pool):,} pairs by {LABELLER!r}, a machine. "
         "Systems, queries and labels differ as in real campaigns.",
     )
     if judgments == 0:
         return
-    story = _tell(campaign, judgments, seed, output_format is OutputFormat.table, talk)
+    story = _tell(campaign, judgments, seed, output_format is OutputFormat.table, messages)
     write_qrels(folder / "judged.txt", story.state.judgments)
-    page = _report(story, folder, seed, talk)
+    page = _report(story, folder, seed, messages)
     if output_format is not OutputFormat.table:
         document = {**story.to_dict(), "report": str(page)}
         write(pd.DataFrame([asdict(mark) for mark in story.found.milestones]), document, output_format)
-    _what_next(talk, folder, page)
+    _what_next(messages, folder, page)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +239,7 @@ def _two(before: JudgingState) -> tuple[str, str]:
     return order[0], order[len(order) // 2]
 
 
-def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> Story:
+def _tell(campaign: Collection, n: int, seed: int, show: bool, messages: Messages) -> Story:
     """Rank, judge batch by batch, examine the labels, decide."""
     from probeval.relevance import choose_model
     from probeval.reports import ReportResults
@@ -248,14 +248,14 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     blind = replace(campaign, judgments=None)
     choice = choose_model(None, blind, scale=scale)
     before, unlabelled = (
-        talk.warned(_judging(replace(blind, labels=labels), choice, seed).begin) for labels in (blind.labels, None)
+        messages.warned(_judging(replace(blind, labels=labels), choice, seed).begin) for labels in (blind.labels, None)
     )
-    _rank(truth, before, unlabelled, show, talk)
-    state, marks = _judge(truth, before, n, show, talk)
+    _rank(truth, before, unlabelled, show, messages)
+    state, marks = _judge(truth, before, n, show, messages)
     choice = choose_model(None, state.collection, scale=scale)  # the reason for the model, now with judgments
     story = Story(truth, unlabelled, before, ReportResults(state, choice, tuple(marks), ordered=True))
-    _examine(story, show, talk)
-    _decide(story, show, talk)
+    _examine(story, show, messages)
+    _decide(story, show, messages)
     return story
 
 
@@ -265,11 +265,12 @@ def _judging(collection: Collection, choice: Choice, seed: int) -> Judging:
     return Judging.of(collection, choice.model, METRIC, policy="gain", scale=choice.scale, seed=seed)
 
 
-def _rank(truth: KnownTruth, before: JudgingState, unlabelled: JudgingState, show: bool, talk: Talk) -> None:
+def _rank(truth: KnownTruth, before: JudgingState, unlabelled: JudgingState, show: bool, messages: Messages) -> None:
     """Show the ranking with no judgments, and what runs and labels contribute to it."""
-    _head(talk, "1. Rank with nothing judged.")
+    _head(messages, "1. Rank with nothing judged.")
     _say(
-        talk, f"By the runs and the labels of a machine of unknown worth, the model {CARD} already tells systems apart."
+        messages,
+        f"By the runs and the labels of a machine of unknown worth, the model {CARD} already tells systems apart.",
     )
     if show:
         write_table(
@@ -285,19 +286,19 @@ def _rank(truth: KnownTruth, before: JudgingState, unlabelled: JudgingState, sho
         write_table(
             pd.DataFrame(taus), OutputFormat.table, title="\nKendall's tau with the true order", decimals=DECIMALS
         )
-    _say(talk, "expected_tau is what the model states; tau is found with all judgments, which only a demo has.")
+    _say(messages, "expected_tau is what the model states; tau is found with all judgments, which only a demo has.")
 
 
 def _judge(
-    truth: KnownTruth, before: JudgingState, n: int, show: bool, talk: Talk
+    truth: KnownTruth, before: JudgingState, n: int, show: bool, messages: Messages
 ) -> tuple[JudgingState, list[Milestone]]:
     """Judge until a target is met, and show each milestone."""
     from probeval.reports import milestone
     from probeval.selection import Stopping
 
-    _head(talk, "2. Judge a few pairs.")
+    _head(messages, "2. Judge a few pairs.")
     _say(
-        talk,
+        messages,
         f"Up to {n} of {len(before.judging.pool):,} pairs in the top 10s are judged, those that tell most about the "
         "ranking; a simulated assessor answers.",
     )
@@ -313,7 +314,7 @@ def _judge(
             break
     systems = len(state.scores.systems)
     _say(
-        talk,
+        messages,
         f"Stop: {'; '.join(check.reasons)}. confidence: the mean probability that two systems are in the right order; "
         f"half_width: of the intervals; decided: of {systems * (systems - 1) // 2} comparisons, those with probability "
         f"{LEVEL}; right: of these, those that are true.",
@@ -342,11 +343,14 @@ def _show(row: Mapping[str, float], first: bool) -> None:
     echo("  ".join(cells[name].rjust(width) for name, width in widths.items()))
 
 
-def _examine(story: Story, show: bool, talk: Talk) -> None:
+def _examine(story: Story, show: bool, messages: Messages) -> None:
     """Show what the labels are worth, and whether that is true."""
-    _head(talk, "3. Examine the labels.")
-    _say(talk, "The trust report estimates what they are worth from the judgments, and what the ranking owes to them.")
-    trust, known = talk.warned(lambda: story.trust), story.known
+    _head(messages, "3. Examine the labels.")
+    _say(
+        messages,
+        "The trust report estimates what they are worth from the judgments, and what the ranking owes to them.",
+    )
+    trust, known = messages.warned(lambda: story.trust), story.known
     if show:
         write_table(trust.to_frame()[TRUSTED], OutputFormat.table, title="\nSource of labels", decimals=DECIMALS)
         write_table(
@@ -358,36 +362,36 @@ def _examine(story: Story, show: bool, talk: Talk) -> None:
     (found,) = trust.observers
     inside = "inside" if found.slope_lower <= known["slope"] <= found.slope_upper else "outside"
     _say(
-        talk,
+        messages,
         f"slope: standard deviations of the labels per logit of relevance, 0 for noise. By all judgments it is "
         f"{known['slope']:.3f}, {inside} the interval, and the correlation with grades {known['correlation']:.3f} (the "
         f"judged pairs are harder than most). {trust.sentences()[0]}",
     )
 
 
-def _decide(story: Story, show: bool, talk: Talk) -> None:
+def _decide(story: Story, show: bool, messages: Messages) -> None:
     """Show the decision between two systems, and whether it is right."""
     decision, known = story.decision, story.known
     here = decision.here
-    _head(talk, "4. Decide between two systems.")
-    _say(talk, f"May {here.a}, the first in step 1, replace {here.b}, from its middle, which we take to be in use?")
+    _head(messages, "4. Decide between two systems.")
+    _say(messages, f"May {here.a}, the first in step 1, replace {here.b}, from its middle, which we take to be in use?")
     if show:
         write_table(
             decision.to_frame(), OutputFormat.table, title=f"\n{METRIC}, {here.a} less {here.b}", decimals=DECIMALS
         )
     outcome = "open" if decision.is_open else "right" if decision.verdict == known["verdict"] else "wrong"
     _say(
-        talk,
+        messages,
         f"{decision.on_these} By all judgments it is {known['difference']:+.4f}: the decision is {outcome}.",
     )
 
 
-def _report(story: Story, folder: Path, seed: int, talk: Talk) -> Path:
+def _report(story: Story, folder: Path, seed: int, messages: Messages) -> Path:
     from probeval.reports import report_evaluation, write_report
     from probeval.reports.two import difference
 
     command = f"probeval demo --folder {folder} --judgments {story.state.scores.judged} --seed {seed}"
-    page = talk.warned(
+    page = messages.warned(
         lambda: report_evaluation(
             story.found,
             title="Demo: a synthetic campaign",
@@ -399,23 +403,23 @@ def _report(story: Story, folder: Path, seed: int, talk: Talk) -> Path:
     return write_report(page, folder / "report.html")
 
 
-def _what_next(talk: Talk, folder: Path, page: Path) -> None:
-    _head(talk, "5. Read the report.")
-    _say(talk, f"Open {page} in a browser. The judgments are in {folder}/judged.txt.")
-    _head(talk, "With your own runs (TREC format, one file per system)")
+def _what_next(messages: Messages, folder: Path, page: Path) -> None:
+    _head(messages, "5. Read the report.")
+    _say(messages, f"Open {page} in a browser. The judgments are in {folder}/judged.txt.")
+    _head(messages, "With your own runs (TREC format, one file per system)")
     typed = Path(sys.argv[0])  # the path of the command, if its environment is not active
     command = typed if typed.stem == "probeval" and not shutil.which("probeval") else "probeval"
     for what, line in NEXT:
         if what:
-            talk.say(what)
-        talk.say(f"  {command} {line.format(options=OPTIONS)}")
+            messages.say(what)
+        messages.say(f"  {command} {line.format(options=OPTIONS)}")
 
 
-def _head(talk: Talk, text: str) -> None:
+def _head(messages: Messages, text: str) -> None:
     """Print the heading of a step, bold on a terminal."""
-    talk.say("\n" + text, bold=True)
+    messages.say("\n" + text, bold=True)
 
 
-def _say(talk: Talk, text: str) -> None:
+def _say(messages: Messages, text: str) -> None:
     """Print a paragraph, in lines that fit a terminal."""
-    talk.say(textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False))
+    messages.say(textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False))

@@ -18,7 +18,7 @@ from probeval import __version__
 from probeval.cli.commands import verb
 from probeval.cli.documents import CheckDocument, DoctorDocument
 from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Messages, write
 from probeval.errors import ProbevalError
 from probeval.relevance import card_names, load_card
 from probeval.satisfaction import published_mappings
@@ -62,7 +62,7 @@ def doctor(output_format: Format = OutputFormat.table, quiet: Quiet = False) -> 
     rows = [check.to_dict() for check in checks]
     document: DoctorDocument = {"version": __version__, "ok": not broken, "checks": rows}
     write(pd.DataFrame(rows), document, output_format)
-    Talk(quiet=quiet).say(
+    Messages(quiet=quiet).say(
         f"Missing: {', '.join(broken)}." if broken else "Everything required is installed. Try: probeval demo"
     )
     if broken:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from probeval.api.studies import DStudyInputs
 from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
-from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
+from probeval.cli.output import Messages, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.cli.studies import StudyMetrics, study_each
 from probeval.errors import ProbevalError
 from probeval.metrics import parse
@@ -54,10 +54,10 @@ def dstudy(
             raise ProbevalError("--cutoffs needs a measure: --metric nDCG, for example.")
         metrics = [str(parse(text) @ k) for text in metrics for k in cutoffs]
     wanted = [pair for text in target or ["erho2=.95", "phi=.95"] for pair in _target(text)]
-    studies = study_each(replace(given, targets=wanted), metrics, DStudyInputs.run, output.talk)
+    studies = study_each(replace(given, targets=wanted), metrics, DStudyInputs.run, output.messages)
     if plot is not None:
-        _plot(studies, plot, output.talk)
-    _write(studies, output.output_format, output.talk)
+        _plot(studies, plot, output.messages)
+    _write(studies, output.output_format, output.messages)
 
 
 def _target(text: str) -> list[tuple[str, float]]:
@@ -70,7 +70,7 @@ def _target(text: str) -> list[tuple[str, float]]:
     return [(name.strip(), value)] if name else [("erho2", value), ("phi", value)]
 
 
-def _write(studies: dict[str | None, DStudy], output_format: OutputFormat, talk: Talk) -> None:
+def _write(studies: dict[str | None, DStudy], output_format: OutputFormat, messages: Messages) -> None:
     if output_format is OutputFormat.json:
         documents = [_named(name, study.to_dict()) for name, study in studies.items()]
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
@@ -80,13 +80,13 @@ def _write(studies: dict[str | None, DStudy], output_format: OutputFormat, talk:
             table = study.to_frame()
             write_csv(table if len(studies) == 1 else table.assign(metric=name), header=i == 0)
             continue
-        sizes, needed = study.views()
+        sizes, needed = study.tables()
         write_table(sizes.frame, output_format, title=_title(name, i))
         write_table(needed.frame, output_format, title="\nQueries needed")
     if output_format is not OutputFormat.csv:
         for study in list(studies.values())[:1]:
             for sentence in study.sentences():
-                talk.say(sentence)
+                messages.say(sentence)
 
 
 def _named(name: str | None, document: DStudyDocument) -> DStudyDocument:
@@ -97,7 +97,7 @@ def _title(name: str | None, i: int) -> str | None:
     return None if name is None else "\n" * (i > 0) + name
 
 
-def _plot(studies: dict[str | None, DStudy], path: Path, talk: Talk) -> None:
+def _plot(studies: dict[str | None, DStudy], path: Path, messages: Messages) -> None:
     from probeval.plots import plot_dstudy
 
-    write_pictures({path: plot_dstudy({name or "scores": study for name, study in studies.items()})}, talk)
+    write_pictures({path: plot_dstudy({name or "scores": study for name, study in studies.items()})}, messages)

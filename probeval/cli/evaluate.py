@@ -13,7 +13,7 @@ from probeval.api.evaluate import EvaluationInputs, judged_systems
 from probeval.api.evidence import as_scale
 from probeval.cli.commands import Output, verb
 from probeval.cli.options import Metrics, OutputFormat, PerQuery
-from probeval.cli.output import Talk, check_picture, write, write_csv, write_json, write_pictures, write_table
+from probeval.cli.output import Messages, check_picture, write, write_csv, write_json, write_pictures, write_table
 from probeval.data import with_reference
 from probeval.data.files import refuse_partitions
 from probeval.errors import ProbevalError
@@ -54,7 +54,7 @@ def evaluate(given: EvaluationInputs, metric: Metrics, show: EvaluationOutput) -
 
     Example: probeval evaluate runs/ --metric nDCG@10
     """
-    talk, output_format = show.talk, show.output_format
+    messages, output_format = show.messages, show.output_format
     check_picture(show.plot)
     metrics = [as_metric(text) for text in metric]
     if given.model == "none":
@@ -64,26 +64,32 @@ def evaluate(given: EvaluationInputs, metric: Metrics, show: EvaluationOutput) -
         raise ProbevalError("--bands is for judged documents alone. Add --model none.")
     if len(metrics) > 1 and str(given.rope).startswith("users="):
         raise ProbevalError("--rope users=SHARE is a difference of one measure. Give one --metric, or a number.")
-    first = talk.warned(given.run)
-    evaluations = talk.warned(lambda: [first, *(first.by(one, depth=given.depth) for one in metrics[1:])])
+    first = messages.warned(given.run)
+    evaluations = messages.warned(lambda: [first, *(first.by(one, depth=given.depth) for one in metrics[1:])])
     for evaluation in evaluations:
-        for alike in talk.warned(evaluation.identical_systems):
-            talk.say(f"{', '.join(alike)}: identical lists for {evaluation.scores.metric}, so their scores are equal.")
+        for alike in messages.warned(evaluation.identical_systems):
+            messages.say(
+                f"{', '.join(alike)}: identical lists for {evaluation.scores.metric}, so their scores are equal."
+            )
     if show.trust and output_format is OutputFormat.csv:
         raise ProbevalError("--trust prints several tables: use another format.")
     if show.plot is not None:
-        _plot(first.ranking, show.plot, given.level, talk)
-    report = talk.warned(lambda: first.trust(margin=show.margin, reporter=talk)) if show.trust else None
-    _write(evaluations, show.per_query, output_format, report, talk)
+        _plot(first.ranking, show.plot, given.level, messages)
+    report = messages.warned(lambda: first.trust(margin=show.margin, reporter=messages)) if show.trust else None
+    _write(evaluations, show.per_query, output_format, report, messages)
 
 
 def _write(
-    evaluations: list[Evaluation], per_query: bool, output_format: OutputFormat, trust: TrustReport | None, talk: Talk
+    evaluations: list[Evaluation],
+    per_query: bool,
+    output_format: OutputFormat,
+    trust: TrustReport | None,
+    messages: Messages,
 ) -> None:
     alone = len(evaluations) == 1
     if output_format is OutputFormat.json:
         for evaluation in evaluations:
-            _say(evaluation, alone, talk)
+            _say(evaluation, alone, messages)
         documents = [evaluation.to_dict(per_query=per_query) for evaluation in evaluations]
         if trust is not None:
             documents[0]["trust"] = trust.to_dict()
@@ -92,33 +98,33 @@ def _write(
     for i, evaluation in enumerate(evaluations):
         metric, frame = str(evaluation.scores.metric), evaluation.to_frame(per_query=per_query)
         if output_format is not OutputFormat.csv and i:
-            talk.say("")
-        _say(evaluation, alone, talk)
+            messages.say("")
+        _say(evaluation, alone, messages)
         if output_format is OutputFormat.csv:
             write_csv(frame if alone else frame.assign(metric=metric), header=i == 0)
         else:
             write_table(frame, output_format, title=metric)
     if trust is not None:
-        for view in trust.views():
-            talk.say("")
+        for view in trust.tables():
+            messages.say("")
             write_table(view.frame, output_format, title=view.title)
         for sentence in trust.sentences():
-            talk.say(sentence)
+            messages.say(sentence)
 
 
-def _say(evaluation: Evaluation, alone: bool, talk: Talk) -> None:
+def _say(evaluation: Evaluation, alone: bool, messages: Messages) -> None:
     """Print the headline, the ideal list and the ties."""
     headline, *others = evaluation.ranking.sentences(level=evaluation.level)
-    talk.say(headline if alone else f"{evaluation.scores.metric}: {headline}")
+    messages.say(headline if alone else f"{evaluation.scores.metric}: {headline}")
     for sentence in others:
-        talk.say(sentence)
+        messages.say(sentence)
 
 
-def _plot(ranking: Ranking, path: Path, level: float, talk: Talk) -> None:
+def _plot(ranking: Ranking, path: Path, level: float, messages: Messages) -> None:
     from probeval.plots import plot_pairs, plot_ranking
 
     pairs = path.with_name(f"{path.stem}-pairs{path.suffix}")
-    write_pictures({path: plot_ranking(ranking, level=level), pairs: plot_pairs(ranking)}, talk)
+    write_pictures({path: plot_ranking(ranking, level=level), pairs: plot_pairs(ranking)}, messages)
 
 
 def _by_judgments(given: EvaluationInputs, metrics: list[Metric], show: EvaluationOutput) -> None:
@@ -141,20 +147,20 @@ def _by_judgments(given: EvaluationInputs, metrics: list[Metric], show: Evaluati
 
 def _classical(given: EvaluationInputs, metrics: list[Metric], show: EvaluationOutput) -> None:
     """Classical evaluation, with the bounds that unjudged documents leave."""
-    scale, talk, output_format = as_scale(given.scale), show.talk, show.output_format
-    collection = with_reference(given.collection(given.runs, scale=scale, reporter=talk), given.reference)
+    scale, messages, output_format = as_scale(given.scale), show.messages, show.output_format
+    collection = with_reference(given.collection(given.runs, scale=scale, reporter=messages), given.reference)
     if given.systems == "judged":
-        collection = judged_systems(collection, given.depth or metrics[0].cutoff or collection.runs.depth, talk)
+        collection = judged_systems(collection, given.depth or metrics[0].cutoff or collection.runs.depth, messages)
     results = [
         judged_scores(collection, metric, scale=scale, gain=given.gain, depth=given.depth, aggregate=given.aggregate)
         for metric in metrics
     ]
     first = results[0]
     n, inferred = len(required_judgments(collection)), " (inferred)" if scale is None else ""
-    talk.say(
+    messages.say(
         f"{len(first.systems)} systems, {len(first.queries)} queries, {n:,} judgments, scale {first.scale}{inferred}."
     )
-    note_left_out(collection, first, talk)
+    note_left_out(collection, first, messages)
     if output_format is OutputFormat.json:
         documents = [result.to_dict(per_query=show.per_query) for result in results]
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
@@ -173,12 +179,12 @@ def _bands(given: EvaluationInputs, metrics: list[Metric], ratio: float, show: E
 
     if len(metrics) > 1:
         raise ProbevalError("--bands takes one --metric.")
-    scale, talk = as_scale(given.scale), show.talk
-    collection = with_reference(given.collection(given.runs, scale=scale, reporter=talk), given.reference)
+    scale, messages = as_scale(given.scale), show.messages
+    collection = with_reference(given.collection(given.runs, scale=scale, reporter=messages), given.reference)
     judgments = required_judgments(collection)
     grades = judgments.scale(scale)
     grades = grades if given.gain is None else grades.with_gain(given.gain)
     study = band_study(collection.runs, judgments, metrics[0], ratio, scale=grades, depth=given.depth)
     for sentence in study.sentences():
-        talk.say(sentence)
-    write(study.to_frame(), study.to_dict(), show.output_format, title=study.views()[0].title)
+        messages.say(sentence)
+    write(study.to_frame(), study.to_dict(), show.output_format, title=study.tables()[0].title)

@@ -10,7 +10,7 @@ import pandas as pd
 from probeval.cli.campaign_documents import ImportDocument
 from probeval.cli.commands import Output
 from probeval.cli.options import OutFile, Quiet
-from probeval.cli.output import Talk, write, write_data
+from probeval.cli.output import Messages, write, write_data
 from probeval.cli.stores import OwnersPlace, Place
 from probeval.data import read_texts
 from probeval.data.files import write_bytes
@@ -44,7 +44,9 @@ def export(
         else:
             write_bytes(out, text.encode())
             scale = opened.scale  # not in the file
-            Talk(quiet=quiet).say(f"{text.count(chr(10)):,} lines in {out}. Read them elsewhere with --scale {scale}.")
+            Messages(quiet=quiet).say(
+                f"{text.count(chr(10)):,} lines in {out}. Read them elsewhere with --scale {scale}."
+            )
 
 
 def import_file(
@@ -76,9 +78,9 @@ def import_file(
 
     Example: probeval campaign import mine.db qrels.txt --assessor trec
     """
-    talk = output.talk
+    messages = output.messages
     with place.open() as opened:
-        incoming = talk.warned(
+        incoming = messages.warned(
             lambda: opened.import_file(
                 place.by,
                 file,
@@ -89,7 +91,7 @@ def import_file(
             )
         )
     for what in incoming.left_out:
-        talk.say(f"Left out: {what}.")
+        messages.say(f"Left out: {what}.")
     names = {incoming.judgments.assessors[i] for i in incoming.judgments.assessor}
     answers = incoming.answers
     row: ImportDocument = {

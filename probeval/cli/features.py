@@ -8,7 +8,7 @@ from probeval.api import as_collection
 from probeval.api.evidence import Groups, Labels, Observers, Qrels, RunPaths
 from probeval.cli.commands import verb
 from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Messages, write
 from probeval.data import Scale
 from probeval.errors import FeatureError
 from probeval.features import DEFINITIONS, compute_features
@@ -45,20 +45,22 @@ def features(
 
     Example: probeval features runs/ --feature fSYS --feature fSYS@100
     """
-    talk = Talk(quiet=quiet)
-    collection = talk.warned(
-        lambda: as_collection(runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, reporter=talk)
+    messages = Messages(quiet=quiet)
+    collection = messages.warned(
+        lambda: as_collection(
+            runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, reporter=messages
+        )
     )
     if by_multiplicity:
         found = multiplicity(collection, depth=depth)
         for sentence in found.sentences():
-            talk.say(sentence)
+            messages.say(sentence)
         write(found.to_frame(), found.to_dict(), output_format)
         return
     # Features of outputs have no grades: any scale does.
     scale = None if collection.judgments is not None and len(collection.judgments) else Scale.binary()
     problem = collection.problem(depth=depth, scale=scale)
-    table = talk.warned(lambda: compute_features(problem, names or _possible(collection.has)))
+    table = messages.warned(lambda: compute_features(problem, names or _possible(collection.has)))
     write(table.to_frame(), table.to_dict(), output_format)
 
 

@@ -31,16 +31,16 @@ def fit(
 
     Example: probeval fit campaigns/* --without trec8-adhoc -o models/mine
     """
-    talk, output_format, folders = output.talk, output.output_format, cast("list[Path]", given.campaigns)
+    messages, output_format, folders = output.messages, output.output_format, cast("list[Path]", given.campaigns)
     names = [path.resolve().name for path in folders]
     for name in without or []:
         if name not in names:
             raise DataError(f"no campaign {name!r} to leave out.{did_you_mean(name, names)}")
     kept = [path for path, name in zip(folders, names, strict=True) if name not in (without or [])]
-    card = talk.warned(replace(given, campaigns=kept, made="`probeval fit`").run)
+    card = messages.warned(replace(given, campaigns=kept, made="`probeval fit`").run)
     for finding in card.model.check():
-        talk.say(str(finding))
-    talk.say(f"Written to {out}/card.json; use it with --model {out}.")
+        messages.say(str(finding))
+    messages.say(f"Written to {out}/card.json; use it with --model {out}.")
     if isinstance(card.model, Hierarchical):
         rows = [
             {"effect": k, "median sd": float(np.exp(n.mean)), "log sd": n.sd}
@@ -59,5 +59,5 @@ def fit(
         if given.select is not None and output_format not in (OutputFormat.csv, OutputFormat.json):
             table = pd.DataFrame(parts["elimination"]["terms"])
             write_table(table, output_format, title=f"Terms, down to {model}", decimals={"chi2": 1, "dropped": 0})
-            talk.say("")
+            messages.say("")
     write(pd.DataFrame(rows), card.to_dict(), output_format)

@@ -12,7 +12,7 @@ from probeval.api import Gate
 from probeval.api.gate import GateInputs
 from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
-from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.cli.output import Messages, write_csv, write_json, write_table
 from probeval.data.files import write_bytes
 from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError
@@ -47,21 +47,21 @@ def gate(given: GateInputs, show: GateOutput) -> None:
 
     Example: probeval gate new.txt baseline.txt --qrels judged.txt --metric nDCG@10
     """
-    talk = show.talk
+    messages = show.messages
     if show.n is not None and show.pairs is None:
         raise ProbevalError("-n is the number of pairs in a file: give --pairs FILE too.")
-    found = talk.warned(replace(given, forecast=show.pairs is not None).run)
+    found = messages.warned(replace(given, forecast=show.pairs is not None).run)
     if show.output_format is OutputFormat.json:
         write_json(found.to_dict())
     elif show.output_format is OutputFormat.csv:
         write_csv(found.to_frame())
     else:
-        for view in found.views():
+        for view in found.tables():
             write_table(view.frame, show.output_format)
     for sentence in found.sentences():
-        talk.say(sentence)
+        messages.say(sentence)
     if show.pairs is not None:
-        _write_pairs(found, show.pairs, show.n, talk)
+        _write_pairs(found, show.pairs, show.n, messages)
     if show.markdown is not None:
         write_bytes(show.markdown, found.markdown().encode())
     if show.junit is not None:
@@ -69,11 +69,11 @@ def gate(given: GateInputs, show: GateOutput) -> None:
     raise typer.Exit(found.exit_code)
 
 
-def _write_pairs(found: Gate, path: Path, n: int | None, talk: Talk) -> None:
+def _write_pairs(found: Gate, path: Path, n: int | None, messages: Messages) -> None:
     """Write the pairs to judge, none unless undecided."""
     likely = 0 if found.ahead is None else min(found.ahead["judgments"], MOST_PAIRS)
     table = found.pairs(likely if n is None else n)
     tabbed = path.name.removesuffix(".gz").endswith(".tsv")
     write_bytes(path, csv_text(table, separator="\t" if tabbed else ",").encode())
     if len(table):
-        talk.say(f"{path}: the first {len(table):,} pairs to judge.")
+        messages.say(f"{path}: the first {len(table):,} pairs to judge.")

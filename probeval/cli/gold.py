@@ -34,7 +34,7 @@ def gold(
     """
     from probeval.campaign.gold import names_orders
 
-    talk = output.talk
+    messages = output.messages
     with place.open(read_only=file is None) as opened:
         if file is not None and names_orders(file):
             opened.change_gold_orders(place.by, file)
@@ -42,7 +42,7 @@ def gold(
             opened.change_gold(place.by, file)
         shown = opened.gold()
     for sentence in shown.sentences():
-        talk.say(sentence)
+        messages.say(sentence)
     write(shown.to_frame(), shown.to_dict(), output.output_format)
     if shown.orders and output.output_format not in (OutputFormat.json, OutputFormat.csv):
         write_table(shown.orders_frame(), output.output_format, title="Gold comparisons")

@@ -9,7 +9,7 @@ from probeval.api.settings import Level
 from probeval.api.studies import GStudyInputs
 from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
-from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
+from probeval.cli.output import Messages, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.cli.studies import StudyMetrics, study_each
 from probeval.records import About
 
@@ -41,14 +41,14 @@ def gstudy(
     Example: probeval gstudy scores.csv --drop .25
     """
     check_picture(plot)
-    studies = study_each(given, metric or [], GStudyInputs.run, output.talk)
+    studies = study_each(given, metric or [], GStudyInputs.run, output.messages)
     if plot is not None:
-        _plot(studies, plot, level, output.talk)
-    _write(studies, output.output_format, target, level, output.talk)
+        _plot(studies, plot, level, output.messages)
+    _write(studies, output.output_format, target, level, output.messages)
 
 
 def _write(
-    studies: dict[str | None, GStudy], output_format: OutputFormat, target: float, level: float, talk: Talk
+    studies: dict[str | None, GStudy], output_format: OutputFormat, target: float, level: float, messages: Messages
 ) -> None:
     if output_format is OutputFormat.json:
         documents = [_named(name, study.to_dict(target=target, level=level)) for name, study in studies.items()]
@@ -60,19 +60,19 @@ def _write(
             write_csv(table if len(studies) == 1 else table.assign(metric=name), header=i == 0)
             continue
         studied, *intervals = study.sentences(level=level)
-        talk.say(f"{chr(10) * (i > 0)}{studied}")
-        components, reliability = study.views(target=target, level=level)
+        messages.say(f"{chr(10) * (i > 0)}{studied}")
+        components, reliability = study.tables(target=target, level=level)
         write_table(components.frame, output_format, title=name)
         write_table(reliability.frame, output_format, title="\nReliability")
         for sentence in intervals:
-            talk.say(sentence)
+            messages.say(sentence)
 
 
 def _named(name: str | None, document: GStudyDocument) -> GStudyDocument:
     return document if name is None else {"metric": name, **document}
 
 
-def _plot(studies: dict[str | None, GStudy], path: Path, level: float, talk: Talk) -> None:
+def _plot(studies: dict[str | None, GStudy], path: Path, level: float, messages: Messages) -> None:
     from probeval.plots import plot_components, plot_posterior
 
     first = next(iter(studies.values()))
@@ -80,4 +80,4 @@ def _plot(studies: dict[str | None, GStudy], path: Path, level: float, talk: Tal
     pictures = {path: plot_components(shown, level=level)}
     if first.draws is not None:
         pictures[path.with_name(f"{path.stem}-posterior{path.suffix}")] = plot_posterior(first, level=level)
-    write_pictures(pictures, talk)
+    write_pictures(pictures, messages)

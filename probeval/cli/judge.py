@@ -30,10 +30,10 @@ def judge(
     except ImportError as error:
         raise ProbevalError(f"The judging page needs {error.name}: pip install 'probeval[web]'.") from None
 
-    talk, address = output.talk, page.address
+    messages, address = output.messages, page.address
     with place.open() as campaign:
-        roster = page.roster(campaign, talk=talk)
-        documents = page.documents(lambda: campaign.docs, "the pool", talk=talk)
+        roster = page.roster(campaign, messages=messages)
+        documents = page.documents(lambda: campaign.docs, "the pool", messages=messages)
         sign_in = "Everyone signs in with their link" if roster.alone is None else None
 
         def ready(url: str) -> None:
@@ -50,6 +50,6 @@ def judge(
             documents=documents,
             show_ranking=show_ranking,
             ready=ready,
-            tell=talk.say,
+            tell=messages.say,
             **address,
         )

@@ -30,15 +30,15 @@ def meta(
 
     Example: probeval meta campaigns/* --metric nDCG@10 --metric AP@10 --test t --test wilcoxon --report meta.html
     """
-    talk = output.talk
+    messages = output.messages
     check_picture(plot)
-    found = talk.warned(given.run)
+    found = messages.warned(given.run)
     if plot is not None:
         from probeval.plots import plot_meta
 
-        write_pictures({plot: plot_meta(found)}, talk)
+        write_pictures({plot: plot_meta(found)}, messages)
     if report is not None:
-        write_page(found, report, talk)
+        write_page(found, report, messages)
     write_result(found, output.output_format)
     for sentence in found.sentences():
-        talk.say(sentence)
+        messages.say(sentence)

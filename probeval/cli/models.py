@@ -55,5 +55,5 @@ def show(
     elif output_format in (OutputFormat.table, OutputFormat.markdown):
         echo(card.summary(), nl=False)
     else:
-        (view,) = card.views()
+        (view,) = card.tables()
         write(view.frame, None, output_format, title=view.title)

@@ -31,19 +31,19 @@ def next_pairs(
 
     Example: probeval next runs/ --qrels judged.txt --metric nDCG@10 -n 20
     """
-    talk = output.talk
+    messages = output.messages
     folder = check_tool(tool, out)
     texts = None if queries is None else read_texts(queries, "query")
-    found = talk.warned(given.run)
-    for sentence in talk.warned(found.status):
-        talk.say(sentence)
+    found = messages.warned(given.run)
+    for sentence in messages.warned(found.status):
+        messages.say(sentence)
     if fair:
-        teams = fairness(found.state.estimate, reporter=talk)
+        teams = fairness(found.state.estimate, reporter=messages)
         write(teams, {"teams": teams.to_dict("records")}, output.output_format)
         return
     if found.check.reached:
-        talk.say("Set another target with --stop.")
+        messages.say("Set another target with --stop.")
     elif tool is not None and folder is not None and found.pairs:
         files = found.hand_out(tool, folder, queries=texts, docs=given.docs)
-        talk.say(f"For {tool}: {', '.join(map(str, files))}.")
+        messages.say(f"For {tool}: {', '.join(map(str, files))}.")
     write(found.to_frame(), found.to_dict(), output.output_format)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.progress import Progress as RichProgress
 
-    from probeval.display import Shown
+    from probeval.display import Result
 
 __all__ = [
-    "Talk",
+    "Messages",
     "check_picture",
     "check_tool",
     "command_line",
@@ -67,7 +67,7 @@ def write_data(text: str) -> None:
     typer.echo(shown, nl=False, color=True)  # without color=True, click takes escapes out of what goes to a file
 
 
-class Talk(Reporter):
+class Messages(Reporter):
     """Messages on stderr: none with ``--quiet``; progress and estimates of time only on a terminal."""
 
     def __init__(self, *, quiet: bool) -> None:
@@ -176,14 +176,14 @@ def write(frame: pd.DataFrame, document: Any, output_format: OutputFormat, *, ti
         write_table(frame, output_format, title=title)
 
 
-def write_result(result: Shown, output_format: OutputFormat) -> None:
+def write_result(result: Result, output_format: OutputFormat) -> None:
     """Write a result in this format: its plain data, its rows, or the tables that people read."""
     if output_format is OutputFormat.json:
         write_json(result.to_dict())
     elif output_format is OutputFormat.csv:
         write_csv(result.to_frame())
     else:
-        for i, view in enumerate(result.views()):
+        for i, view in enumerate(result.tables()):
             title = "\n" * (i > 0) + (view.title or "")
             write_table(view.frame, output_format, title=title or None, decimals=view.decimals)
 
@@ -193,12 +193,12 @@ def command_line() -> str:
     return PASSWORD.sub(r"\1:***@", f"probeval {shlex.join(sys.argv[1:])}")
 
 
-def write_page(result: Shown, path: Path, talk: Talk) -> None:
+def write_page(result: Result, path: Path, messages: Messages) -> None:
     """Write the report of a result as one HTML file, and print its path."""
     from probeval.api import report
 
     report(result, path, command=command_line())
-    talk.say(f"The report is in {path}: open it in a browser.")
+    messages.say(f"The report is in {path}: open it in a browser.")
 
 
 def check_picture(path: Path | None) -> None:
@@ -221,7 +221,7 @@ def check_tool(tool: str | None, out: Path | None) -> Path | None:
     return out
 
 
-def write_pictures(pictures: Mapping[Path, Axes], talk: Talk) -> None:
+def write_pictures(pictures: Mapping[Path, Axes], messages: Messages) -> None:
     """Write pictures, and print their paths."""
     from probeval.plots import save
 
@@ -230,4 +230,4 @@ def write_pictures(pictures: Mapping[Path, Axes], talk: Talk) -> None:
             save(axes, path)
         except OSError as error:
             raise ProbevalError(f"{path}: cannot be written: {error.strerror or error}.") from None
-    talk.say(f"Picture{'s' * (len(pictures) > 1)}: {', '.join(map(str, pictures))}.")
+    messages.say(f"Picture{'s' * (len(pictures) > 1)}: {', '.join(map(str, pictures))}.")

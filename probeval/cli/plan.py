@@ -35,29 +35,31 @@ def plan(
     """
     from probeval.simulation import Prices  # slow to import
 
-    talk, output_format = output.talk, output.output_format
+    messages, output_format = output.messages, output.output_format
     check_picture(plot)
     prices = Prices(judgment=price, seconds=seconds, query=query_price, label=label_price)
-    result = talk.warned(replace(given, prices=prices).run)
+    result = messages.warned(replace(given, prices=prices).run)
     for sentence in result.sentences():
-        talk.say(sentence)
+        messages.say(sentence)
     if plot is not None:
         from probeval.plots import plot_forecast
 
-        write_pictures({plot: plot_forecast(result.options[0].ahead, target=result.targets.get("confidence"))}, talk)
+        write_pictures(
+            {plot: plot_forecast(result.options[0].ahead, target=result.targets.get("confidence"))}, messages
+        )
     if output_format is OutputFormat.json:
         write_json(result.to_dict())
     elif output_format is OutputFormat.csv:
         write_csv(result.to_frame())
     else:
-        talk.say(
+        messages.say(
             "judgments, lower, upper: the total, with its 90% interval; a_query: per query; pool: pairs in the pool."
         )
-        (options,) = result.views()
+        (options,) = result.tables()
         write_table(options.frame, output_format, title=options.title, decimals=options.decimals)
     if given.qrels is None:
         pilot = max(PILOT, round(result.options[0].pool * PILOT_SHARE, -1))
-        talk.say(
+        messages.say(
             f"Judge about {pilot:.0f} pairs at random (probeval next RUNS --policy random) and plan again with "
             "--qrels, for a narrower forecast."
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from probeval.api.pools import PoolStudyInputs
 from probeval.cli.commands import Output, verb
 from probeval.cli.options import ReportFile
-from probeval.cli.output import Talk, check_picture, write_page, write_pictures, write_result
+from probeval.cli.output import Messages, check_picture, write_page, write_pictures, write_result
 from probeval.records import About
 
 if TYPE_CHECKING:
@@ -36,23 +36,23 @@ def pool(
 
     Example: probeval pool trec8 clef2018 --depth 1,2,5,10 --metric AP --report pools.html
     """
-    talk = output.talk
+    messages = output.messages
     check_picture(plot)
-    result = talk.warned(given.run)
+    result = messages.warned(given.run)
     if plot is not None:
-        _plot(result, plot, talk)
+        _plot(result, plot, messages)
     if report is not None:
-        write_page(result, report, talk)
+        write_page(result, report, messages)
     write_result(result, output.output_format)
     for sentence in result.findings():
-        talk.say(sentence)
+        messages.say(sentence)
 
 
-def _plot(result: PoolStudy, path: Path, talk: Talk) -> None:
+def _plot(result: PoolStudy, path: Path, messages: Messages) -> None:
     from probeval.plots import plot_multiplicity, plot_pools, plot_trends
 
     beside = {name: path.with_name(f"{path.stem}-{name}{path.suffix}") for name in ("trends", "multiplicity")}
     pictures = {path: plot_pools(result), beside["multiplicity"]: plot_multiplicity(result)}
     if any(part.bars for part in result.campaigns):
         pictures[beside["trends"]] = plot_trends(result)
-    write_pictures(pictures, talk)
+    write_pictures(pictures, messages)

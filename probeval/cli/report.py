@@ -26,7 +26,7 @@ def report(given: ReportInputs, output: Output) -> None:
 
     Example: probeval report runs/ --qrels judged.txt --metric nDCG@10 -o report.html
     """
-    talk, out = output.talk, Path(given.path)
+    messages, out = output.messages, Path(given.path)
     if given.metric is None and not _stands_alone(given.source):
         missing = [s for s in given.source if not (Path(s).exists() or set("*?[") & set(s))]
         if missing:
@@ -36,9 +36,9 @@ def report(given: ReportInputs, output: Output) -> None:
         raise ProbevalError("A report states uncertainty, which needs a model: uniform, hierarchical or a card.")
     if given.policies and given.qrels is None:
         raise ProbevalError("A simulation needs full judgments: give --qrels FILE.")
-    page = talk.warned(replace(given, command=command_line()).run)
+    page = messages.warned(replace(given, command=command_line()).run)
     _write(page, out, output.output_format)
-    talk.say(f"The report is in {out}: open it in a browser.")
+    messages.say(f"The report is in {out}: open it in a browser.")
 
 
 def _stands_alone(source: list[str]) -> bool:

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from probeval.api.reuse import ReuseInputs, ReuseStudyInputs, Together
 from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
-from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.cli.output import Messages, write_csv, write_json, write_table
 from probeval.data.files import write_bytes
 from probeval.data.spreadsheets import csv_text
-from probeval.display import Shown
+from probeval.display import Result
 from probeval.errors import ProbevalError
 from probeval.records import About, part
 
@@ -38,7 +38,7 @@ def reuse(
 
     Example: probeval reuse runs/ --qrels qrels.txt --metric DCG@10 --later new.run
     """
-    talk = output.talk
+    messages = output.messages
     if given.qrels is None:
         raise ProbevalError("Reuse is of judgments: give --qrels FILE.")
     if given.model == "none" and pairs is not None:
@@ -46,37 +46,39 @@ def reuse(
     if later is None:
         if together or pairs is not None:
             raise ProbevalError("--together and --pairs are for later systems: give --later RUNS.")
-        study = talk.warned(given.run)
-        _write(study, study.sentences(), output.output_format, talk)
+        study = messages.warned(given.run)
+        _write(study, study.sentences(), output.output_format, messages)
         return
-    _note_neighbours(given.runs, later, talk)
-    found = talk.warned(part(given, ReuseInputs, later=later, together=together).run)
-    _write(found, found.findings(), output.output_format, talk)
+    _note_neighbours(given.runs, later, messages)
+    found = messages.warned(part(given, ReuseInputs, later=later, together=together).run)
+    _write(found, found.findings(), output.output_format, messages)
     if pairs is not None:
         table = found.pairs()
         write_bytes(pairs, csv_text(table).encode())
         distinct = len(table[["query", "doc"]].drop_duplicates())
-        talk.say(f"{distinct:,} pairs to judge, {len(table):,} rows by system: {pairs}.")
+        messages.say(f"{distinct:,} pairs to judge, {len(table):,} rows by system: {pairs}.")
 
 
-def _note_neighbours(runs: list[str], later: list[str], talk: Talk) -> None:
+def _note_neighbours(runs: list[str], later: list[str], messages: Messages) -> None:
     """Warn of first systems beside later ones: ``--later new/*`` names the first file only, and RUNS get the rest."""
     folders = {Path(path).parent for path in later}
     beside = [path for path in runs if Path(path).is_file() and Path(path).parent in folders]
     if beside:
-        talk.say(f"{beside[0]} counts as a first system: repeat --later for each later one, or name their directory.")
+        messages.say(
+            f"{beside[0]} counts as a first system: repeat --later for each later one, or name their directory."
+        )
 
 
-def _write(found: Shown, sentences: Sequence[str], output_format: OutputFormat, talk: Talk) -> None:
+def _write(found: Result, sentences: Sequence[str], output_format: OutputFormat, messages: Messages) -> None:
     """Write a result: data on stdout, sentences on stderr."""
     if output_format is OutputFormat.json:
         write_json(found.to_dict())
     elif output_format is OutputFormat.csv:
         write_csv(found.to_frame())
     else:
-        for i, view in enumerate(found.views()):
+        for i, view in enumerate(found.tables()):
             write_table(
                 view.frame, output_format, title="\n" * (i > 0) + (view.title or "") or None, decimals=view.decimals
             )
     for sentence in sentences:
-        talk.say(sentence)
+        messages.say(sentence)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from probeval.cli.campaign_documents import AddressDocument
 from probeval.cli.commands import Output
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Messages, write
 from probeval.errors import ProbevalError
 from probeval.records import About
 
@@ -62,17 +62,17 @@ class PageInputs:
             "key": self.key,
         }
 
-    def documents(self, shown: Callable[[], frozenset[str]], place: str, *, talk: Talk) -> PoolDocuments | None:
+    def documents(self, shown: Callable[[], frozenset[str]], place: str, *, messages: Messages) -> PoolDocuments | None:
         """The texts of the documents that a page shows, those of this place; None without a file."""
         from probeval.web import PoolDocuments
 
         if self.docs is None:
             return None
         documents = PoolDocuments(self.docs, shown)
-        talk.say(f"{len(documents):,} of {len(shown()):,} documents of {place} are in {self.docs}.")
+        messages.say(f"{len(documents):,} of {len(shown()):,} documents of {place} are in {self.docs}.")
         return documents
 
-    def roster(self, joined: Opened, *, talk: Talk) -> Roster:
+    def roster(self, joined: Opened, *, messages: Messages) -> Roster:
         """The people who may use the page of a campaign or study: those invited, or one person on this machine.
 
         Tokens that others can read, and people whose tokens cannot be used, are reported.
@@ -85,9 +85,9 @@ class PageInputs:
             raise ProbevalError("Give --assessor to judge alone, or --assessor-file for a team, not both.")
         people = [] if file is None else read_assessors(file)
         if file is not None and os.name == "posix" and file.stat().st_mode & 0o044:
-            talk.say(f"{file}: other users of this machine can read its tokens. Run chmod 600 {file}.")
+            messages.say(f"{file}: other users of this machine can read its tokens. Run chmod 600 {file}.")
         for revoked in joined.people.add("owner", people) if people else []:
-            talk.say(f"{revoked}: the token in {file} was revoked or belongs to another person. Give a new one.")
+            messages.say(f"{revoked}: the token in {file} was revoked or belongs to another person. Give a new one.")
         team = alone is None and bool(joined.people.access.tokens)
         if not team and not is_loopback(self.host):
             raise ProbevalError(
@@ -102,7 +102,7 @@ def announce(address: str, name: str, *, output: Output, hints: Iterable[str] = 
     row: AddressDocument = {"url": address, "campaign": name}
     write(pd.DataFrame([row]), row, output.output_format)
     for hint in hints:
-        output.talk.say(hint)
-    output.talk.say("Open this address in a browser. Ctrl+C stops the server.")
+        output.messages.say(hint)
+    output.messages.say("Open this address in a browser. Ctrl+C stops the server.")
     if sign_in is not None:
-        output.talk.say(f"{sign_in}: probeval campaign assessors add STORE NAME prints one.")
+        output.messages.say(f"{sign_in}: probeval campaign assessors add STORE NAME prints one.")

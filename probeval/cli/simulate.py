@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from probeval.api.simulate import SimulationInputs
 from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutputFormat
-from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
+from probeval.cli.output import Messages, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.errors import ProbevalError
 from probeval.records import About
 
@@ -31,19 +31,19 @@ def simulate(
 
     Example: probeval simulate runs/ --qrels qrels.txt --metric DCG@10 --policy gain --policy random --batch 10
     """
-    talk, output_format = output.talk, output.output_format
+    messages, output_format = output.messages, output.output_format
     check_picture(plot)
     if given.qrels is None:
         raise ProbevalError("A simulation needs full judgments: give --qrels FILE.")
-    result = talk.warned(given.run)
+    result = messages.warned(given.run)
     if plot is not None:
-        _plot(result, plot, talk)
+        _plot(result, plot, messages)
     if learn_errors is not None:
         from probeval.selection.errors import add_corrections
         from probeval.simulation import learn_errors as learn
 
         for one in add_corrections(learn(result.trajectories), learn_errors):
-            talk.say(
+            messages.say(
                 f"{learn_errors}: {one.metric} by {one.model}, {len(one.campaigns)} campaigns; the error is .05 at a "
                 f"stated sd of {one.sd_for(0.05):.4f}."
             )
@@ -52,7 +52,7 @@ def simulate(
     elif output_format is OutputFormat.csv:
         write_csv(result.to_frame())
     else:
-        along, stops, *over_seeds = result.views()
+        along, stops, *over_seeds = result.tables()
         write_table(along.frame, output_format, title=along.title)
         write_table(stops.frame, output_format, title=f"\nAt the stop ({given.stop or 'none'}), or at the end")
         if given.rules is not None:
@@ -65,7 +65,7 @@ def simulate(
             write_table(view.frame, output_format, title=f"\n{view.title}", decimals=view.decimals)
 
 
-def _plot(result: Simulation, path: Path, talk: Talk) -> None:
+def _plot(result: Simulation, path: Path, messages: Messages) -> None:
     from probeval.plots import plot_trajectories
 
-    write_pictures({path: plot_trajectories(result)}, talk)
+    write_pictures({path: plot_trajectories(result)}, messages)

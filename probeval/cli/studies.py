@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 
 from probeval.api.evidence import as_scale
 from probeval.api.studies import StudyInputs, is_score_table
-from probeval.cli.output import Talk
+from probeval.cli.output import Messages
 from probeval.errors import ProbevalError
 from probeval.records import About
 from probeval.scores.evaluate import as_metric
@@ -24,17 +24,17 @@ StudyMetrics = Annotated[
 ]
 
 
-def study_each(given: S, metrics: Sequence[str], study: Callable[[S], R], talk: Talk) -> dict[str | None, R]:
+def study_each(given: S, metrics: Sequence[str], study: Callable[[S], R], messages: Messages) -> dict[str | None, R]:
     """The studies by measure, None for a table of scores; runs are read once."""
     if not metrics:
         if not is_score_table(given.runs):
             raise ProbevalError("Runs need a measure (--metric nDCG@10); a single table (.csv) is read as scores.")
-        return {None: talk.warned(lambda: study(given))}
+        return {None: messages.warned(lambda: study(given))}
     names = [str(as_metric(text)) for text in metrics]
     if given.model == "none":
         given.refuse("judgments")
-    collection = talk.warned(lambda: given.collection(given.runs, scale=as_scale(given.scale), reporter=talk))
+    collection = messages.warned(lambda: given.collection(given.runs, scale=as_scale(given.scale), reporter=messages))
     if given.model == "none" and collection.judgments is None:
         raise ProbevalError("Runs need judgments (--qrels FILE), or a model that works without them (--model NAME).")
     read = given.read_as(collection)
-    return {name: talk.warned(lambda name=name: study(replace(read, metric=name))) for name in names}  # type: ignore[misc]
+    return {name: messages.warned(lambda name=name: study(replace(read, metric=name))) for name in names}  # type: ignore[misc]

@@ -40,7 +40,7 @@ def topics(
         raise ProbevalError("Give a FILE of queries and assessors, or --even, not both.")
     if even != bool(assessor):
         raise ProbevalError("Topics are dealt with --even to each --assessor NAME: give both.")
-    talk = output.talk
+    messages = output.messages
     with place.open(read_only=file is None and not even) as opened:
         if file is not None:
             opened.assign_topics(place.by, _read_owners(file))
@@ -49,12 +49,12 @@ def topics(
             opened.assign_topics(place.by, deal(sizes, assessor or [], opened.state.owners))
         shown = opened.topics()
     if (file is not None or even) and shown.topics != "owned":
-        talk.say(
+        messages.say(
             f"The campaign gives topics {shown.topics}, so owners have no effect. "
             "Let them: campaign change --topics owned."
         )
     for sentence in shown.sentences():
-        talk.say(sentence)
+        messages.say(sentence)
     write(shown.to_frame(), shown.to_dict(), output.output_format)
 
 

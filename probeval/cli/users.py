@@ -16,7 +16,7 @@ from probeval.api.settings import Grading, Level, QueryTexts, Seed
 from probeval.cli.assessor_texts import guideline_text
 from probeval.cli.commands import Output
 from probeval.cli.options import Metric, OutFile, Quiet
-from probeval.cli.output import Talk, write_data, write_result
+from probeval.cli.output import Messages, write_data, write_result
 from probeval.cli.serving import PageInputs, announce
 from probeval.cli.stores import By, StorePlace, check_exists
 from probeval.data import read_texts
@@ -112,8 +112,8 @@ def create(store: StorePlace, given: UserStudyInputs, output: Output, by: By = "
 
     if given.qrels is None:
         raise ProbevalError("Lists are chosen by their scores: give --qrels FILE.")
-    talk = output.talk
-    chosen = talk.warned(lambda: given.choose(talk))
+    messages = output.messages
+    chosen = messages.warned(lambda: given.choose(messages))
     texts = None if given.queries is None else read_texts(given.queries, "query")
     Study.create(
         store,
@@ -127,10 +127,10 @@ def create(store: StorePlace, given: UserStudyInputs, output: Output, by: By = "
     ).close()
     write_result(chosen, output.output_format)
     for sentence in chosen.sentences():
-        talk.say(sentence)
+        messages.say(sentence)
     if texts is None:
-        talk.say("No query texts: users will see ids only. Add them with --queries FILE")
-    talk.say(f"Next: probeval users serve {shlex.quote(store)} --docs FILE")
+        messages.say("No query texts: users will see ids only. Add them with --queries FILE")
+    messages.say(f"Next: probeval users serve {shlex.quote(store)} --docs FILE")
 
 
 @users.command()
@@ -144,10 +144,10 @@ def serve(place: StudyPlace, page: PageInputs, output: Output) -> None:
     except ImportError as error:
         raise ProbevalError(f"The page needs {error.name}: pip install 'probeval[web]'.") from None
 
-    talk, address = output.talk, page.address
+    messages, address = output.messages, page.address
     with place.open() as study:
-        roster = page.roster(study, talk=talk)
-        documents = page.documents(lambda: study.docs, "the lists", talk=talk)
+        roster = page.roster(study, messages=messages)
+        documents = page.documents(lambda: study.docs, "the lists", messages=messages)
         sign_in = "Users sign in with their links" if roster.alone is None else None
 
         def ready(url: str) -> None:
@@ -156,7 +156,7 @@ def serve(place: StudyPlace, page: PageInputs, output: Output) -> None:
                 hints.append("No document texts: users will see ids only. Add them with --docs FILE")
             announce(url, study.setup.name, output=output, hints=hints, sign_in=sign_in)
 
-        serve_study(study, roster=roster, documents=documents, ready=ready, tell=talk.say, **address)
+        serve_study(study, roster=roster, documents=documents, ready=ready, tell=messages.say, **address)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,10 +229,10 @@ def report(
     found = UserStudy(given, mapping_shape=shape.value, least_right=least_right, leave_out=leave_out, level=level)
     write_result(found, output.output_format)
     for sentence in found.sentences():
-        output.talk.say(sentence)
+        output.messages.say(sentence)
     if save is not None:
         found.save(save)
-        output.talk.say(f"Saved. Use it with --mapping {shlex.quote(str(save))}")
+        output.messages.say(f"Saved. Use it with --mapping {shlex.quote(str(save))}")
 
 
 @users.command()
@@ -254,7 +254,7 @@ def export(
         write_data(text)
     else:
         write_bytes(out, text.encode())
-        Talk(quiet=quiet).say(
+        Messages(quiet=quiet).say(
             f"{len(given):,} answers in {out}. Report them with probeval users report --answers {out}"
         )
 

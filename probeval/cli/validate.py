@@ -11,7 +11,7 @@ from probeval.api.campaigns import CampaignFolders, as_campaigns
 from probeval.api.evidence import Observers, with_observers
 from probeval.api.settings import Checkpoints, Depth, Jobs, Scheduler, Seed, Work
 from probeval.cli.commands import Output, verb
-from probeval.cli.output import Talk, check_picture, write_pictures, write_result
+from probeval.cli.output import Messages, check_picture, write_pictures, write_result
 from probeval.records import About
 
 if TYPE_CHECKING:
@@ -91,14 +91,14 @@ def validate(
     Example: probeval validate campaigns/* --metric nDCG@10 --plot reliability.png
     """
     check_picture(plot)
-    result = output.talk.warned(given.run)
+    result = output.messages.warned(given.run)
     if plot is not None:
-        _plot(result, plot, output.talk)
+        _plot(result, plot, output.messages)
     write_result(result, output.output_format)
 
 
-def _plot(result: Validation, path: Path, talk: Talk) -> None:
+def _plot(result: Validation, path: Path, messages: Messages) -> None:
     from probeval.plots import plot_checkpoints, plot_reliability
 
     beside = path.with_name(f"{path.stem}-checkpoints{path.suffix}")
-    write_pictures({path: plot_reliability(result), beside: plot_checkpoints(result)}, talk)
+    write_pictures({path: plot_reliability(result), beside: plot_checkpoints(result)}, messages)

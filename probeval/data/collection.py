@@ -37,7 +37,7 @@ from probeval.data.tables import (
     runs_from_table,
 )
 from probeval.data.trec import write_qrels, write_run
-from probeval.display import Described, View, fact_table
+from probeval.display import Described, Table, fact_table
 from probeval.errors import DataError, ScaleError
 from probeval.reporting import SILENT, Reporter
 
@@ -108,12 +108,12 @@ class Collection(Described):
         names = ("metadata", "vectors", "answers", "magnitudes")
         return ", ".join(parts + [name for name in names if getattr(self, name) is not None])
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The parts of the collection."""
         names = ("runs", "judgments", "metadata", "labels", "vectors", "answers", "magnitudes")
         parts = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         about = {name: repr(part)[1:-1].split(": ", 1)[1] for name, part in parts.items()}
-        return (View(fact_table(about), self.name),)
+        return (Table(fact_table(about), self.name),)
 
     @property
     def has(self) -> dict[str, tuple[str, ...]]:

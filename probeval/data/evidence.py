@@ -19,7 +19,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.observers import MOST_GRADE, ObserverSpec, describe_observer
 from probeval.data.pool import Pool
 from probeval.data.tables import cell_text, column, ids, is_text_column, numbers, read_table
-from probeval.display import Described, View, fact_table
+from probeval.display import Described, Table, fact_table
 from probeval.errors import DataError, ProbevalWarning, did_you_mean
 
 __all__ = [
@@ -60,10 +60,10 @@ class Metadata(Described):
     def _headline(self) -> str:
         return f"{len(self.docs):,} documents by {', '.join(self.groups)}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The number of groups, and of documents in a group, by each column."""
         rows = [(name, len(set(groups) - {""}), sum(map(bool, groups))) for name, groups in self.groups.items()]
-        return (View(pd.DataFrame(rows, columns=["column", "groups", "docs"]), self._headline()),)
+        return (Table(pd.DataFrame(rows, columns=["column", "groups", "docs"]), self._headline()),)
 
     def codes(self, grouping: str, docs: Sequence[str] | Ids) -> Ints:
         """Return the group of each document as a number from 0, -1 where unknown, shape (doc,).
@@ -153,10 +153,10 @@ class LabelTable(Described):
     def _headline(self) -> str:
         return f"{len(self.pool):,} pairs, {len(self.sources)} sources"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The sources: who gave the labels, and how many pairs they labelled."""
         table = pd.DataFrame([asdict(observer) for observer in self.observers]).rename(columns={"name": "source"})
-        return (View(table.assign(pairs=(~np.isnan(self.values)).sum(axis=0)), self._headline()),)
+        return (Table(table.assign(pairs=(~np.isnan(self.values)).sum(axis=0)), self._headline()),)
 
     @cached_property
     def observers(self) -> tuple[ObserverSpec, ...]:
@@ -285,10 +285,10 @@ class Vectors(Described):
     def _headline(self) -> str:
         return f"{len(self.docs):,} documents, {self.values.shape[1]:,} dimensions"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The sizes."""
         sizes = {"documents": f"{len(self.docs):,}", "dimensions": f"{self.values.shape[1]:,}"}
-        return (View(fact_table(sizes), self._headline()),)
+        return (Table(fact_table(sizes), self._headline()),)
 
     def on(self, pool: Pool) -> PairVectors:
         """The unit vectors of the pairs' documents."""

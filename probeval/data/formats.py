@@ -26,7 +26,7 @@ from probeval.data.scale import Scale
 from probeval.data.tables import column_names, judgments_from_table, names_grades, read_table, runs_from_table
 from probeval.data.tasks import OpenPair, WriteOptions
 from probeval.data.trec import qrels_text, read_qrels, read_trec_runs
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import DataError, did_you_mean
 from probeval.reporting import SILENT, Reporter
 
@@ -46,7 +46,7 @@ T = TypeVar("T", Runs, Judgments, LabelTable, PairAnswers)
 
 
 @dataclass(frozen=True, repr=False)
-class ReadOptions(Brief):
+class ReadOptions(Record):
     """Options of readers; each format uses those that it needs.
 
     Parameters
@@ -69,7 +69,7 @@ class ReadOptions(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class FileFormat(Brief, Generic[T]):
+class FileFormat(Record, Generic[T]):
     """A file format: what it holds, how it is recognised, how it is read and written.
 
     A file is of this format where its name ends in one of ``suffixes`` and ``matches`` is true of it. A format with

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from probeval.arrays import Codes, Floats, Ints, frozen, objects
 from probeval.data.pool import Pool, number
 from probeval.data.scale import Scale
-from probeval.display import Described, View
+from probeval.display import Described, Table
 from probeval.errors import DataError, ScaleError, did_you_mean
 
 __all__ = ["GRADE_RULES", "RULES", "Judgments", "on_scale"]
@@ -119,11 +119,11 @@ class Judgments(Described):
         who = f" by {len(self.assessors)} assessors" if len(self.assessors) > 1 else ""
         return f"{len(self):,} of {judged:,} pairs{who}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The number of judgments with each grade."""
         grades, counts = np.unique(self.grade, return_counts=True)
         names = ["not judged" if grade == NOT_JUDGED else f"{grade:g}" for grade in grades]
-        return (View(pd.DataFrame({"grade": names, "judgments": counts}), self._headline()),)
+        return (Table(pd.DataFrame({"grade": names, "judgments": counts}), self._headline()),)
 
     def grades(self, rule: str = "median") -> Floats:
         """Return one grade per pair by one of :data:`RULES`, NaN where unjudged, shape (pair,)."""

@@ -26,7 +26,7 @@ from probeval.data.observers import ObserverSpec
 from probeval.data.payloads import parsed_json
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
-from probeval.display import Described, View
+from probeval.display import Described, Table
 from probeval.errors import DataError, did_you_mean
 
 __all__ = [
@@ -140,9 +140,9 @@ class Partitions(Described):
             f"{len(self)} partition{'s' * (len(self) != 1)}"
         )
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The partitions and their sizes."""
-        return (View(pd.DataFrame([asdict(part) for part in self.parts]), self._headline()),)
+        return (Table(pd.DataFrame([asdict(part) for part in self.parts]), self._headline()),)
 
     def read(self, i: int, depth: int | None = None, *, sources: Sequence[str] | None = None) -> Collection:
         """The queries of one partition with the lists of all systems, their labels and their judgments.

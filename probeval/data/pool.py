@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from probeval.arrays import Bools, Ids, Ints, frozen, objects
-from probeval.display import Described, View
+from probeval.display import Described, Table
 from probeval.errors import DataError
 
 __all__ = ["Pool", "QueryBlock", "is_text", "number"]
@@ -90,10 +90,10 @@ class Pool(Described):
     def _headline(self) -> str:
         return f"{len(self):,} pairs, {len(self.queries):,} queries"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The number of documents of each query."""
         docs = np.bincount(self.query, minlength=len(self.queries))
-        return (View(pd.DataFrame({"query": self.queries, "docs": docs}), self._headline()),)
+        return (Table(pd.DataFrame({"query": self.queries, "docs": docs}), self._headline()),)
 
     @cached_property
     def key(self) -> Ints:

@@ -20,7 +20,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import UNJUDGED, Scale, count_at_least
-from probeval.display import Brief
+from probeval.display import Record
 
 if TYPE_CHECKING:
     from probeval.data.answers import PairAnswers
@@ -30,7 +30,7 @@ __all__ = ["Grades", "Problem"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Grades(Brief):
+class Grades(Record):
     """The judgments of a pool's pairs on one scale.
 
     Parameters
@@ -96,7 +96,7 @@ class Grades(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Problem(Brief):
+class Problem(Record):
     """A collection on one axis: the pairs in the top ranks of its systems.
 
     Parameters

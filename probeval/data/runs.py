@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
 from probeval.data.limits import check_array
 from probeval.data.pool import Pool, QueryBlock, is_text, number
-from probeval.display import Described, View
+from probeval.display import Described, Table
 from probeval.errors import DataError, did_you_mean
 
 __all__ = ["ORDERS", "ContradictionReport", "Runs", "TieReport"]
@@ -153,7 +153,7 @@ class Runs(Described):
             f"depth {self.depth}, {len(self.pool):,} pairs"
         )
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The queries and documents of each system."""
         found = self.pairs >= 0
         table = pd.DataFrame(
@@ -164,7 +164,7 @@ class Runs(Described):
                 "docs": found.sum(axis=(1, 2)),
             }
         )
-        return (View(table, self._headline()),)
+        return (Table(table, self._headline()),)
 
     @property
     def depth(self) -> int:

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from probeval.arrays import Codes, Floats, Ints, frozen
-from probeval.display import Described, View
+from probeval.display import Described, Table
 from probeval.errors import ScaleError
 
 __all__ = ["ABSENT", "POOLED", "UNJUDGED", "Gain", "Scale", "count_at_least"]
@@ -245,10 +245,10 @@ class Scale(Described):
     def _headline(self) -> str:
         return str(self)
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The grades and their gains."""
         table = pd.DataFrame({"grade": [f"{grade:g}" for grade in self.grades], "gain": self.gains})
-        return (View(table, f"Scale {self}"),)
+        return (Table(table, f"Scale {self}"),)
 
     def __repr__(self) -> str:
         gain = "" if self.gain == "linear" else f", gain={self.gain!r}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import DataError
 
 __all__ = ["OpenPair", "WriteOptions", "query_texts"]
@@ -31,7 +31,7 @@ class OpenPair:
 
 
 @dataclass(frozen=True, repr=False)
-class WriteOptions(Brief):
+class WriteOptions(Record):
     """Options of writers; each format uses those that it needs.
 
     Parameters

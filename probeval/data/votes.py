@@ -14,7 +14,7 @@ from probeval.data.collection import as_judgments
 from probeval.data.files import first_bytes, suffix
 from probeval.data.judgments import Judgments
 from probeval.data.tables import column, ids, judgments_from_table, names_pairs, numbers, read_table
-from probeval.display import Described, View
+from probeval.display import Described, Table
 from probeval.errors import DataError
 
 __all__ = ["Votes", "as_votes", "read_votes", "votes_from_table"]
@@ -76,10 +76,10 @@ class Votes(Described):
             f"on {len(self.judgments.pool):,} pairs{gold}"
         )
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The number of votes with each grade."""
-        (given,) = self.judgments.views()
-        return (View(given.frame.rename(columns={"judgments": "votes"}), self._headline()),)
+        (given,) = self.judgments.tables()
+        return (Table(given.frame.rename(columns={"judgments": "votes"}), self._headline()),)
 
 
 def read_votes(path: str | PathLike[str]) -> Votes:

@@ -12,7 +12,7 @@ from probeval.arrays import Bools, Floats, Ints, frozen
 from probeval.data.evidence import PairVectors
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import FeatureError
 
 __all__ = ["JudgedFeatures", "Neighbours"]
@@ -21,7 +21,7 @@ CHUNK = 4096  # unions of distinct system sets held at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Neighbours(Brief):
+class Neighbours(Record):
     """Neighbourhoods of pairs: the part of the computation that judgments do not change.
 
     Parameters
@@ -89,7 +89,7 @@ def _padded(rows: NDArray[Any], size: int) -> NDArray[Any]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JudgedFeatures(Brief):
+class JudgedFeatures(Record):
     """Running totals over the judged pairs, from which all judgment features are computed.
 
     Relevance is the grade over the top grade, so that scales can be mixed.

@@ -13,7 +13,7 @@ import pandas as pd
 
 from probeval.arrays import Bools, Floats, frozen
 from probeval.data.pool import Pool
-from probeval.display import Shown
+from probeval.display import Result
 from probeval.errors import FeatureError, did_you_mean
 
 __all__ = ["DEFINITIONS", "FeatureName", "FeatureTable", "factors", "feature_names", "needs", "shrinkage"]
@@ -178,7 +178,7 @@ def shrinkage(term: str) -> float:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FeatureTable(Shown):
+class FeatureTable(Result):
     """Features of every pair of a pool.
 
     Parameters

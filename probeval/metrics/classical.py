@@ -12,7 +12,7 @@ import pandas as pd
 from probeval.arrays import Floats, Ids, frozen
 from probeval.data.collection import as_judgments, as_runs
 from probeval.data.scale import Scale
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.metrics.aggregates import AGGREGATES, aggregate_queries, check_aggregate
 from probeval.metrics.bounds import bounds
 from probeval.metrics.convert import AnyMetric, metric_of
@@ -114,7 +114,7 @@ class MeasuredDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Measured(Shown):
+class Measured(Result):
     """A measure of every system on every query.
 
     Parameters
@@ -180,9 +180,9 @@ class Measured(Shown):
     def _headline(self) -> str:
         return f"{self.metric} of {len(self.systems)} systems on {len(self.queries)} queries"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per system."""
-        return (View(self.to_frame(), str(self.metric), intervals=("mean", "lower", "upper")),)
+        return (Table(self.to_frame(), str(self.metric), intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """The number of judged pairs, and the meaning of the bounds."""

@@ -10,14 +10,14 @@ from probeval.arrays import Bools, Codes, Floats, Ids, Ints
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import ABSENT, Scale, count_at_least
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import DataError
 
 __all__ = ["Lists", "gather"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Lists(Brief):
+class Lists(Record):
     """Ranked grades, with any number of leading axes (relevance draws).
 
     Parameters

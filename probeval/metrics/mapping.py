@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ProbevalWarning, SatisfactionError, did_you_mean
 from probeval.metrics.convert import AnyMetric, metric_of
 from probeval.metrics.graded import GAP, Q
@@ -72,7 +72,7 @@ SCALES = {
 
 
 @dataclass(frozen=True, repr=False)
-class SatMapping(Brief):
+class SatMapping(Record):
     r"""The probability that a user is satisfied with a list of a given score.
 
     .. math:: sat(x) = a_0 + a_1 x + a_2 x^2 + a_3 x^3 + \dots

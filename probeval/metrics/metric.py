@@ -20,7 +20,7 @@ import numpy as np
 
 from probeval.arrays import Floats
 from probeval.data.scale import Scale
-from probeval.display import Brief, Described, View, fact_table
+from probeval.display import Described, Record, Table, fact_table
 from probeval.errors import MetricError, did_you_mean
 from probeval.extensions import Registry
 from probeval.metrics.lists import Lists
@@ -33,7 +33,7 @@ TOLERANCE = 1e-6  # of shares that sum to 1
 
 
 @dataclass(frozen=True, repr=False)
-class Parameter(Brief):
+class Parameter(Record):
     """A parameter of a measure: its allowed values and default, or that it must be given."""
 
     default: Value
@@ -211,12 +211,12 @@ class Metric(Described):
     def _headline(self) -> str:
         return str(self)
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The meaning of the measure, its cutoff and its parameters."""
         about: dict[str, object] = {"measures": self.definition.summary}
         if self.cutoff is not None:
             about["cutoff"] = self.cutoff
-        return (View(fact_table(about | dict(self.parameters)), str(self)),)
+        return (Table(fact_table(about | dict(self.parameters)), str(self)),)
 
     def number(self, parameter: str) -> float:
         """Return a numeric parameter."""

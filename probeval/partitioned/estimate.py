@@ -12,7 +12,7 @@ from probeval.arrays import Floats
 from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
 from probeval.data.runs import Runs
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ModelError, ScoreError
 from probeval.metrics import Metric
 from probeval.parallel import Run, parallel
@@ -26,7 +26,7 @@ __all__ = ["Engine", "PartitionedEstimate"]
 
 
 @dataclass(frozen=True, repr=False)
-class Engine(Brief):
+class Engine(Record):
     """Where the work on parts is done, and what hears of it.
 
     Parameters

@@ -19,7 +19,7 @@ from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.data.problem import Problem
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ModelError
 from probeval.features import feature_names, needs
 from probeval.features.standards import sample_positions
@@ -41,7 +41,7 @@ __all__ = ["PartitionedFit", "Surveyed", "fit_parts", "followed", "look"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Surveyed(Brief):
+class Surveyed(Record):
     """A campaign in partitions after the first look at each.
 
     Parameters
@@ -106,7 +106,7 @@ def look(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartitionedFit(Brief):
+class PartitionedFit(Record):
     """The model of a campaign in partitions given its labels and judgments.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 
 from probeval.data.collection import Collection
 from probeval.data.partitions import Partitions
-from probeval.display import Brief
+from probeval.display import Record
 
 __all__ = ["MemoryPart", "QueryRange", "StoredPart", "memory_parts", "stored_parts"]
 
@@ -28,7 +28,7 @@ class QueryRange(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StoredPart(Brief):
+class StoredPart(Record):
     """A partition on disk."""
 
     partitions: Partitions
@@ -45,7 +45,7 @@ class StoredPart(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MemoryPart(Brief):
+class MemoryPart(Record):
     """Some queries of a collection in memory, for work in another process."""
 
     collection: Collection

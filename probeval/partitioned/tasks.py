@@ -14,7 +14,7 @@ from probeval.arrays import Ids, Ints
 from probeval.data.collection import Collection
 from probeval.data.problem import Problem
 from probeval.data.scale import UNJUDGED, Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.features.standards import Standards
 from probeval.metrics import Metric
 from probeval.partitioned.joining import some_queries
@@ -37,7 +37,7 @@ CHUNK = 1024  # queries that are worked on at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartSurvey(Brief):
+class PartSurvey(Record):
     """What the first look at a partition gives.
 
     Parameters
@@ -74,7 +74,7 @@ def survey(part: QueryRange, depth: int, positions: Ints, judged: frozenset[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartModel(Brief):
+class PartModel(Record):
     """What a partition's queries are modelled with: the same for all.
 
     Parameters
@@ -130,7 +130,7 @@ def add_labels(part: QueryRange, model: PartModel) -> list[LabelSums]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScorePlan(Brief):
+class ScorePlan(Record):
     """How a partition's queries are scored.
 
     Parameters
@@ -157,7 +157,7 @@ class ScorePlan(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartScores(Brief):
+class PartScores(Record):
     """The contribution of some queries, and their positions in the campaign, in rising order; None without any."""
 
     positions: Ints

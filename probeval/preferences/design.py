@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import DataError
 
 __all__ = ["GroupDesign", "design_groups", "pair_list", "pair_list_faults"]
@@ -124,7 +124,7 @@ def pair_list_faults(
 
 
 @dataclass(frozen=True, repr=False)
-class GroupDesign(Brief):
+class GroupDesign(Record):
     """Groups of documents with their lists of pairs, and how much judging they ask for.
 
     Parameters

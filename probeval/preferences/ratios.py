@@ -13,7 +13,7 @@ import pandas as pd
 
 from probeval.arrays import Floats, Ints
 from probeval.data.answers import PairAnswers
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import DataError
 
 __all__ = ["RatioScores", "ratio_scores"]
@@ -22,7 +22,7 @@ SHOWN = 3  # documents of a part of the graph that an error names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RatioScores(Brief):
+class RatioScores(Record):
     r"""Scores of one query's documents whose ratios fit the answers best, and their covariance.
 
     With the graph of comparisons, its Laplacian L and y the mean log ratio of each pair,

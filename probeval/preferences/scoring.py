@@ -20,7 +20,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.magnitudes import as_magnitudes
 from probeval.data.tables import read_table
 from probeval.data.votes import Votes, as_votes
-from probeval.display import Shown
+from probeval.display import Result
 from probeval.errors import DataError, did_you_mean
 from probeval.preferences.magnitudes import mean_numbers, normalised_magnitudes
 from probeval.preferences.ratios import ratio_scores
@@ -79,7 +79,7 @@ class DocumentScoresDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DocumentScores(Shown):
+class DocumentScores(Result):
     """Scores of documents by one of :data:`SCORING`, or by several combined.
 
     Parameters

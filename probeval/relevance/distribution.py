@@ -15,7 +15,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool, QueryBlock
 from probeval.data.problem import Grades
 from probeval.data.scale import UNJUDGED, Scale, count_at_least
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import ModelError
 from probeval.relevance.outside import Outside, OutsideStreams, exact_counts
 from probeval.streams import query_streams
@@ -129,7 +129,7 @@ class RelevanceDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RelevanceDistribution(Shown):
+class RelevanceDistribution(Result):
     """The distribution of every pair's grade, with or without a posterior axis.
 
     Parameters
@@ -385,10 +385,10 @@ class RelevanceDistribution(Shown):
         rows = self.to_frame().to_dict("records")
         return {"scale": str(self.scale), "pairs": cast("list[dict[str, str | bool | float]]", rows)}
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The first pairs: a pool may have very many."""
         some = self if len(self.pool) <= FIRST else self.take(np.arange(FIRST))
-        return (View(some.to_frame(), self._headline()),)
+        return (Table(some.to_frame(), self._headline()),)
 
     def sentences(self) -> tuple[str, ...]:
         """The number of pairs that are not shown."""

@@ -10,7 +10,7 @@ from probeval.arrays import Floats
 from probeval.data.answers import PairAnswers
 from probeval.data.judgments import Judgments
 from probeval.data.problem import Problem
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.features import feature_names, needs
 from probeval.relevance.answers.fit import AnswerEvidence
 from probeval.relevance.dependence import Dependence, Drawn, Linearised, Unrelated
@@ -24,7 +24,7 @@ __all__ = ["OnlineModel", "Prediction", "follow"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prediction(Brief):
+class Prediction(Record):
     """The prediction of a model after some judgments.
 
     Parameters
@@ -55,7 +55,7 @@ class Prediction(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OnlineModel(Brief):
+class OnlineModel(Record):
     """A model of one campaign, with the parts that do not change as judgments arrive.
 
     Parameters

@@ -23,7 +23,7 @@ from probeval.data.observers import ObserverSpec
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ModelError, did_you_mean
 from probeval.records import About, task
 from probeval.relevance.effects import model_effects, stated_effects
@@ -53,7 +53,7 @@ OWN = {"query": 0.6, "slope": 0.2, "interaction": 0.6, "team": 0.2, "system": 0.
 
 
 @dataclass(frozen=True, repr=False)
-class SyntheticObserver(Brief):
+class SyntheticObserver(Record):
     """An observer of a synthetic campaign: its labels are relevance times a slope, with errors of several kinds.
 
     Parameters
@@ -112,7 +112,7 @@ class SyntheticObserver(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SyntheticCampaign(Brief):
+class SyntheticCampaign(Record):
     """The settings of a synthetic campaign; :func:`synthetic_campaign` draws one from a seed.
 
     Examples

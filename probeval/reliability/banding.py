@@ -12,7 +12,7 @@ from probeval.arrays import Floats, Ints, frozen
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import MetricError
 from probeval.metrics import AnyMetric, Lists, Metric, metric_of
 from probeval.metrics.bands import band_starts, banded, worst_case
@@ -65,7 +65,7 @@ class BandStudyDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BandStudy(Shown):
+class BandStudy(Result):
     """The scores of systems with and without the order within bands.
 
     Parameters
@@ -121,9 +121,9 @@ class BandStudy(Shown):
     def _headline(self) -> str:
         return f"{self.metric} of {len(self.systems)} systems in bands of ratio {self.rho:g}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per system."""
-        return (View(self.to_frame(), f"{self.metric}, bands of ratio {self.rho:g}"),)
+        return (Table(self.to_frame(), f"{self.metric}, bands of ratio {self.rho:g}"),)
 
     def sentences(self) -> tuple[str, ...]:
         """The bands, the worst case, and how many systems are shown to keep most of their score."""

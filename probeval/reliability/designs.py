@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain, combinations
 from math import prod
 
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ReliabilityError
 
 __all__ = ["Design", "FacetSet"]
@@ -22,7 +22,7 @@ FacetSet = frozenset[str]
 
 
 @dataclass(frozen=True, repr=False)
-class Design(Brief):
+class Design(Record):
     """The facets of a study and their nesting.
 
     Queries and assessors are conditions, over which scores are averaged. Every other facet belongs to the systems: the

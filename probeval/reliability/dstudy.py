@@ -12,7 +12,7 @@ from typing import NotRequired, TypedDict, cast
 
 import pandas as pd
 
-from probeval.display import Brief, Shown, View
+from probeval.display import Record, Result, Table
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.coefficients import COEFFICIENTS, Estimate, EstimateDocument
 from probeval.reliability.gstudy import GStudy
@@ -118,7 +118,7 @@ class DStudies(TypedDict):
 
 
 @dataclass(frozen=True, repr=False)
-class StudyPoint(Brief):
+class StudyPoint(Record):
     """The reliability of a collection of one size.
 
     Parameters
@@ -158,7 +158,7 @@ class StudyPoint(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class Needed(Brief):
+class Needed(Record):
     """The number of queries needed for a target.
 
     Parameters
@@ -194,7 +194,7 @@ class Needed(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class DStudy(Shown):
+class DStudy(Result):
     """The reliability of collections of other sizes.
 
     Parameters
@@ -249,12 +249,12 @@ class DStudy(Shown):
     def _headline(self) -> str:
         return f"{self.study.design}, {len(self.points)} sizes, {len(self.needed)} targets"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per size; one row per target."""
         frame = self.to_frame()
-        sizes = View(_counted(frame[[c for c in SHOWN if c in frame.columns]]), "Reliability by size",
+        sizes = Table(_counted(frame[[c for c in SHOWN if c in frame.columns]]), "Reliability by size",
                      intervals=("erho2", "erho2_lower", "erho2_upper"))  # fmt: skip
-        return sizes, View(_counted(self.targets_frame()), "Queries needed")
+        return sizes, Table(_counted(self.targets_frame()), "Queries needed")
 
     def sentences(self) -> tuple[str, ...]:
         """The target of the intervals."""

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import nctdtrinc, ndtri, stdtr, stdtrit
 
 from probeval.arrays import Floats
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ReliabilityError
 from probeval.reliability.paired import describe
 from probeval.scores.scores import within
@@ -18,7 +18,7 @@ __all__ = ["EffectSizes", "equivalence_test", "mean_effect", "standardised_effec
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EffectSizes(Brief):
+class EffectSizes(Record):
     """Estimates with their intervals, one per row of the input.
 
     Parameters

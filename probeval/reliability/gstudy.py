@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats, frozen
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.anova import MeanSquares, mean_squares
 from probeval.reliability.bootstrap import bootstrap
@@ -91,7 +91,7 @@ class GStudies(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GStudy(Shown):
+class GStudy(Result):
     """Variance components of scores, and the reliability that follows.
 
     Parameters
@@ -240,7 +240,7 @@ class GStudy(Shown):
             found["share_interval"] = {name: self.share_interval(name, level=level).ends for name in names}
         return found
 
-    def views(self, *, target: float = 0.95, level: float = 0.95) -> tuple[View, ...]:
+    def tables(self, *, target: float = 0.95, level: float = 0.95) -> tuple[Table, ...]:
         """One row per component; one row per coefficient, with the queries that bring it to the target."""
         frame = self.to_frame(level=level)
         small = {str(name): 6 for name in frame.columns if str(name).startswith(("variance", "mean_square"))}
@@ -254,8 +254,8 @@ class GStudy(Shown):
                 {"coefficient": name, "value": now.value, "lower": now.lower, "upper": now.upper,
                  f"queries for {target:g}": ends[0], "from": ends[1], "to": ends[2]}
             )  # fmt: skip
-        reliability = View(pd.DataFrame(rows), "Reliability", intervals=("value", "lower", "upper"))
-        return View(shown, "Components of variance", intervals=drawn), reliability
+        reliability = Table(pd.DataFrame(rows), "Reliability", intervals=("value", "lower", "upper"))
+        return Table(shown, "Components of variance", intervals=drawn), reliability
 
     def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
         """The design of the study, and the target of the intervals."""

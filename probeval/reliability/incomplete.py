@@ -14,7 +14,7 @@ import numpy as np
 from probeval.arrays import Bools, Codes, Floats, Ints
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale, count_at_least
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ReliabilityError
 from probeval.metrics import Lists, Metric, bounds
 from probeval.metrics.lists import gather
@@ -28,7 +28,7 @@ DRAWS = 2_000_000  # most differences in memory at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Decisions(Brief):
+class Decisions(Record):
     """The decisions of the rules on each pair of systems.
 
     Parameters

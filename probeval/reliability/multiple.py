@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri, gammaln, ndtr
 
 from probeval.arrays import Floats, Ints
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.correlation import rank
 from probeval.reliability.paired import SAMPLES, differences, pair_index, run_test
@@ -167,7 +167,7 @@ def _chi_nodes(freedom: float) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Friedman(Brief):
+class Friedman(Record):
     """Friedman's test of any difference between systems, by their ranks on each query.
 
     Parameters

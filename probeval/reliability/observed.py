@@ -16,7 +16,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.data.tables import NAMES, ids, numbers, read_table
-from probeval.display import Described, View
+from probeval.display import Described, Table
 from probeval.errors import DataError, ProbevalWarning, ReliabilityError, did_you_mean
 from probeval.metrics import AnyMetric, Measured, measure
 from probeval.reliability.designs import Design
@@ -68,9 +68,9 @@ class Observed(Described):
         draws = f", {len(self.values):,} draws" if self.is_uncertain else ""
         return f"{self.design}, {self.sizes_text()}{gaps}{draws}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The number of levels of each facet."""
-        return (View(pd.DataFrame({"facet": list(self.sizes), "levels": self.sizes.values()}), self._headline()),)
+        return (Table(pd.DataFrame({"facet": list(self.sizes), "levels": self.sizes.values()}), self._headline()),)
 
     def sizes_text(self) -> str:
         """Return the number of levels of each facet, as text."""

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from probeval.arrays import Floats, Ints
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import ReliabilityError
 from probeval.metrics import Measured
 from probeval.reliability.effect_sizes import EffectSizes, mean_effect
@@ -64,7 +64,7 @@ class TargetTestsDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TargetTests(Shown):
+class TargetTests(Result):
     """The mean score of every system, tested against a target.
 
     Parameters
@@ -122,9 +122,9 @@ class TargetTests(Shown):
         n = sum(verdict != "open" for verdict in self.verdicts)
         return f"{n} of {len(self.systems)} systems differ from {self.target:g} by {self.method}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per system."""
-        return (View(self.to_frame(), f"Against {self.target:g}", intervals=("mean", "lower", "upper")),)
+        return (Table(self.to_frame(), f"Against {self.target:g}", intervals=("mean", "lower", "upper")),)
 
     @property
     def _test(self) -> str:

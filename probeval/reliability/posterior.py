@@ -24,7 +24,7 @@ from scipy.special import betaln, expit, log_expit
 
 from probeval.arrays import Floats
 from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, load, sample
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.metrics import Measured
 from probeval.reliability.observed import Observed
@@ -139,7 +139,7 @@ class ScorePosteriorDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScorePosterior(Shown):
+class ScorePosterior(Result):
     """The posterior of the systems' mean scores over the population of queries.
 
     Parameters
@@ -240,11 +240,11 @@ class ScorePosterior(Shown):
     def _headline(self) -> str:
         return f"{len(self.systems)} systems on {len(self.queries)} queries, {self.family} scores"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per system; one row per pair."""
         return (
-            View(self.systems_frame(), "Systems", intervals=("mean", "lower", "upper")),
-            View(self.to_frame(), "Pairs", intervals=("difference", "lower", "upper")),
+            Table(self.systems_frame(), "Systems", intervals=("mean", "lower", "upper")),
+            Table(self.to_frame(), "Pairs", intervals=("difference", "lower", "upper")),
         )
 
     def sentences(self) -> tuple[str, ...]:

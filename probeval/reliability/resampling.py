@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from probeval.arrays import Floats
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ReliabilityError
 from probeval.reliability.paired import differences, pair_index
 from probeval.ties import TIE
@@ -40,7 +40,7 @@ RESAMPLED: dict[str, Callable[[int, int, np.random.Generator], Floats]] = {"boot
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Resamples(Brief):
+class Resamples(Record):
     """The resamples of a test for a number of queries.
 
     Parameters

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from probeval.arrays import Bools, Floats, Ints
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import ProbevalWarning, ReliabilityError, did_you_mean
 from probeval.metrics import Measured
 from probeval.reliability.documents import ComparedPair, ComparedSystem, PairwiseDocument
@@ -38,7 +38,7 @@ COMPARISONS = TESTS | TOGETHER
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pairwise(Shown):
+class Pairwise(Result):
     """Every pair of systems, tested. Systems stand by falling mean, so the first of a pair is the better-looking one.
 
     Parameters
@@ -191,13 +191,13 @@ class Pairwise(Shown):
         n = int((self.decision != 0).sum())
         return f"{n:,} of {len(self.p):,} pairs of {len(self.systems)} systems differ by {self.method}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per system; one row per pair, with the columns that people read."""
         pairs = self.to_frame()
         kept = ["lower", "upper", "adjusted", "verdict", "d", "won", *(["p_tost"] if self.rope else [])]
         return (
-            View(self.systems_frame(), "Systems", intervals=("mean", "lower", "upper")),
-            View(pairs[["a", "b", "difference", *kept]], "Pairs", intervals=("difference", "lower", "upper")),
+            Table(self.systems_frame(), "Systems", intervals=("mean", "lower", "upper")),
+            Table(pairs[["a", "b", "difference", *kept]], "Pairs", intervals=("difference", "lower", "upper")),
         )
 
     def sentences(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from probeval.arrays import Floats
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.paired import SAMPLES, TESTS, describe, differences, pair_index, run_test
 from probeval.reliability.resampling import RESAMPLED, Resamples
@@ -24,7 +24,7 @@ BINS = (0.0, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)  # bins of p on
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SplitHalf(Brief):
+class SplitHalf(Record):
     """The p-values and directions of all pairs on both halves of many splits.
 
     Parameters

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ProbevalWarning, ReliabilityError
 from probeval.reliability import GStudy, gstudy
 from probeval.scores import ScoreEstimate, Scores, evaluate
@@ -34,7 +34,7 @@ MOST = 20_000_000  # drawn scores in memory
 
 
 @dataclass(frozen=True, repr=False)
-class Milestone(Brief):
+class Milestone(Record):
     """Confidence and reliability after a number of judgments.
 
     Parameters

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from probeval.data.files import write_bytes
-from probeval.display import Brief
+from probeval.display import Record
 
 __all__ = ["Facts", "Figure", "Page", "Part", "Prose", "Quote", "Section", "Table", "render", "write_report"]
 
@@ -23,7 +23,7 @@ NUMBER = re.compile(r"[-+<>]?[\d,.]+%?|-|never")
 
 
 @dataclass(frozen=True, repr=False)
-class Prose(Brief):
+class Prose(Record):
     """A paragraph."""
 
     text: str
@@ -31,7 +31,7 @@ class Prose(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class Quote(Brief):
+class Quote(Record):
     """A paragraph to copy."""
 
     text: str
@@ -39,7 +39,7 @@ class Quote(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class Facts(Brief):
+class Facts(Record):
     """Names and values, one per line."""
 
     rows: tuple[tuple[str, str], ...]
@@ -47,7 +47,7 @@ class Facts(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class Figure(Brief):
+class Figure(Record):
     """A figure: inline SVG, alternative text and caption."""
 
     svg: str
@@ -57,7 +57,7 @@ class Figure(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class Table(Brief):
+class Table(Record):
     """A table of text; columns of numbers are aligned to the right, and rows past the first 20 are folded.
 
     Parameters
@@ -100,7 +100,7 @@ Part = Prose | Quote | Facts | Figure | Table
 
 
 @dataclass(frozen=True, repr=False)
-class Section(Brief):
+class Section(Record):
     """A section of a page, with a heading."""
 
     key: str
@@ -109,7 +109,7 @@ class Section(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class Page(Brief):
+class Page(Record):
     """A whole report.
 
     Parameters

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from probeval.display import View
+from probeval.display import Table as ResultTable
 from probeval.plots import plot_multiplicity, plot_pools, plot_trends
 from probeval.reports.page import Page, Prose, Section, Table
 from probeval.reports.pictures import draw
@@ -108,7 +108,7 @@ def _figures(study: PoolStudy) -> Iterator[tuple[str, str, str]]:
         )
 
 
-def _table(view: View, caption: str) -> Table:
+def _table(view: ResultTable, caption: str) -> Table:
     """Return a table with the decimals of a view, and spaces in its names where lines may break."""
     shown = {}
     for name in view.frame.columns:
@@ -118,7 +118,7 @@ def _table(view: View, caption: str) -> Table:
     return Table.of(pd.DataFrame(shown), caption)
 
 
-def _facts(study: PoolStudy, view: View) -> Table:
+def _facts(study: PoolStudy, view: ResultTable) -> Table:
     """Return one row per fact, and one column per campaign."""
     rows = [
         (str(name).replace("_", " "), *(cell_text(value, view.decimals.get(str(name), DECIMALS)) for value in column))
@@ -127,7 +127,7 @@ def _facts(study: PoolStudy, view: View) -> Table:
     return Table.of(pd.DataFrame(rows, columns=["what", *study.names], dtype=object), CAPTIONS["facts"])
 
 
-def _by_campaign(study: PoolStudy, view: View, caption: str, leave: Sequence[str] = ()) -> Iterator[Table]:
+def _by_campaign(study: PoolStudy, view: ResultTable, caption: str, leave: Sequence[str] = ()) -> Iterator[Table]:
     """Yield one table per campaign, without the columns that are empty for it."""
     for name in study.names:
         frame = view.frame[view.frame["campaign"] == name].drop(columns=["campaign", *leave])
@@ -139,7 +139,7 @@ def _by_campaign(study: PoolStudy, view: View, caption: str, leave: Sequence[str
 
 
 def _sections(study: PoolStudy) -> Iterator[Section]:
-    tables = study.tables()
+    tables = study.named_tables()
     several = "one panel per campaign; " if len(study.campaigns) > 1 else ""
     names = ", ".join(study.names)
 

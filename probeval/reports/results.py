@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from probeval.data.judgments import NOT_JUDGED, Judgments
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.relevance import Choice, Hierarchical
 from probeval.reliability import DStudy, Estimate, GStudy, dstudy, gstudy
 from probeval.reliability.dstudy import QUERIES
@@ -70,7 +70,7 @@ class EffectSize:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReportResults(Brief):
+class ReportResults(Record):
     """The results behind the report of an evaluation or a campaign.
 
     Parameters

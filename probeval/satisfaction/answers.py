@@ -15,7 +15,7 @@ import pandas as pd
 from probeval.arrays import Bools, Floats, Ids, frozen, objects
 from probeval.data.spreadsheets import csv_text
 from probeval.data.tables import cell_text, ids, numbers, read_table
-from probeval.display import Described, View
+from probeval.display import Described, Table
 from probeval.errors import DataError, SatisfactionError, did_you_mean
 from probeval.satisfaction.preferences import Preferences
 
@@ -78,9 +78,9 @@ class ListAnswers(Described):
         users = len(set(self.user))
         return f"{len(self):,} answers of {users:,} user{'s' * (users != 1)}, {self.is_trap.sum():,} of them to traps"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per answer."""
-        return (View(self.to_frame(), self._headline()),)
+        return (Table(self.to_frame(), self._headline()),)
 
     @property
     def is_trap(self) -> Bools:

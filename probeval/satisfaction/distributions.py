@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincinv, ndtr, ndtri
 
 from probeval.arrays import Floats, frozen
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import SatisfactionError, did_you_mean
 from probeval.ties import TIE
 
@@ -26,7 +26,7 @@ POINTS = 2000  # even enough for the tails of an interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(Brief):
+class Fit(Record):
     """A distribution of scores over queries.
 
     Parameters

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
 from probeval.data.scale import Scale
 from probeval.data.tables import cell_text, numbers, read_table
-from probeval.display import Described, Shown, View
+from probeval.display import Described, Result, Table
 from probeval.errors import DataError, SatisfactionError, did_you_mean
 from probeval.metrics import AnyMetric
 from probeval.metrics.mapping import EDGE, TENTHS, SatMapping, fit_mapping, published_names, tenths
@@ -74,7 +74,7 @@ class AgreementDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Agreement(Shown):
+class Agreement(Result):
     """The share of users who prefer the list with the higher score, by tenths of the difference in score.
 
     Parameters
@@ -188,9 +188,9 @@ class Agreement(Shown):
     def _headline(self) -> str:
         return f"{self.name or 'unnamed'}, {int(self.n.sum()):,} answers"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per tenth."""
-        return (View(self.to_frame(), "What users prefer, by the difference in score", {"from": 1, "to": 1}),)
+        return (Table(self.to_frame(), "What users prefer, by the difference in score", {"from": 1, "to": 1}),)
 
     def sentences(self) -> tuple[str, ...]:
         """The agreement of users with the measure."""
@@ -244,10 +244,10 @@ class Preferences(Described):
         undecided = f"{self.undecided.sum():,} without preference, {self.good:,} of these good"
         return f"{len(self):,} answers, {undecided}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The number of each answer."""
         counts = pd.Series(self.answer).value_counts().reindex(list(ANSWERS), fill_value=0)
-        return (View(pd.DataFrame({"answer": list(counts.index), "n": counts.to_numpy()}), self._headline()),)
+        return (Table(pd.DataFrame({"answer": list(counts.index), "n": counts.to_numpy()}), self._headline()),)
 
     @property
     def undecided(self) -> Bools:

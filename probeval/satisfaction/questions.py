@@ -16,7 +16,7 @@ from probeval.arrays import Floats, Ids, Ints
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.display import Brief, Shown, View
+from probeval.display import Record, Result, Table
 from probeval.errors import SatisfactionError
 from probeval.metrics import AnyMetric, measure
 from probeval.metrics.convert import metric_of
@@ -29,7 +29,7 @@ FEWEST_TRAPS, MOST_TRAPS = 4, 20  # twenty in the published studies
 
 
 @dataclass(frozen=True, repr=False)
-class ListQuestion(Brief):
+class ListQuestion(Record):
     """Two lists of one query, for the question which is better.
 
     Parameters
@@ -83,7 +83,7 @@ class ListQuestionsDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ListQuestions(Shown):
+class ListQuestions(Result):
     """The questions of a study with users.
 
     Parameters
@@ -143,9 +143,9 @@ class ListQuestions(Shown):
         traps = len(self.questions) - len(self.pairs)
         return f"{len(self.pairs):,} pairs of lists and {traps:,} traps, {self.metric} on {self.scale}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per tenth of the difference."""
-        return (View(self.to_frame(), f"{self._headline()}, by the difference in score", {"from": 1, "to": 1}),)
+        return (Table(self.to_frame(), f"{self._headline()}, by the difference in score", {"from": 1, "to": 1}),)
 
     def sentences(self) -> tuple[str, ...]:
         """The tenths that are short of pairs."""

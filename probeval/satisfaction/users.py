@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, ndtri, stdtr, stdtrit, xlog1py, xlogy
 
 from probeval.arrays import Bools, Floats, frozen
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import SatisfactionError, did_you_mean
 from probeval.metrics import Measured
 from probeval.metrics.mapping import SatMapping
@@ -120,7 +120,7 @@ def satisfied_users(p: ArrayLike, n: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Satisfaction(Shown):
+class Satisfaction(Result):
     """Users' satisfaction with every system, for scores that are known or uncertain.
 
     Parameters
@@ -272,9 +272,9 @@ class Satisfaction(Shown):
     def _headline(self) -> str:
         return f"{len(self.systems)} systems by {self.mapping.name}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per system."""
-        return (View(self.to_frame(), "Users who are satisfied", intervals=("p_sat", "lower", "upper")),)
+        return (Table(self.to_frame(), "Users who are satisfied", intervals=("p_sat", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """Whose users these are, and what the intervals are for."""
@@ -297,7 +297,7 @@ class Satisfaction(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Noticed(Shown):
+class Noticed(Result):
     """Two systems in the eyes of users, ``a`` less ``b``.
 
     Parameters
@@ -347,9 +347,9 @@ class Noticed(Shown):
     def _headline(self) -> str:
         return str(self)
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per figure."""
-        return (View(self.to_frame(), f"{self.a} less {self.b}", intervals=("mean", "lower", "upper")),)
+        return (Table(self.to_frame(), f"{self.a} less {self.b}", intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """The same in words."""

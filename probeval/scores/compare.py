@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.special import ndtr, stdtr
 
 from probeval.arrays import Bools, Floats, Ints, frozen
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import ScoreError
 from probeval.scores.documents import (
     ComparisonDocument,
@@ -34,7 +34,7 @@ __all__ = ["Comparison", "Ranking", "check_rope"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Shown):
+class Comparison(Result):
     """The difference of two systems' scores, ``a`` less ``b``, in three probabilities.
 
     Parameters
@@ -113,10 +113,10 @@ class Comparison(Shown):
     def _headline(self) -> str:
         return f"{self.a} - {self.b}, {self.difference.scores.metric}, P(better) {self.p_better:.3f}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row."""
         title = f"{self.difference.scores.metric}, {self.a} less {self.b}"
-        return (View(self.to_frame(), title, intervals=("mean", "lower", "upper")),)
+        return (Table(self.to_frame(), title, intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """The rope."""
@@ -131,7 +131,7 @@ class Comparison(Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking(Shown):
+class Ranking(Result):
     """All systems in the order of their mean scores.
 
     Parameters
@@ -324,9 +324,9 @@ class Ranking(Shown):
     def _headline(self) -> str:
         return f"{self.scores.metric} of {len(self.scores.systems)} systems, mean confidence {self.confidence:.3f}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per system."""
-        return (View(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
+        return (Table(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
 
     def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
         """The judged pairs, the target of the intervals, the confidence of the order, the ideal list, and ties."""

@@ -14,7 +14,7 @@ from probeval.data.pool import Pool
 from probeval.data.problem import Problem
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.metrics import AnyMetric, Metric
 from probeval.relevance.answers.verdicts import AnswersUsed, answers_used
 from probeval.relevance.models.base import FallbackModel, Predicts
@@ -30,7 +30,7 @@ __all__ = ["ScoreEstimate", "ScoreEstimation"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreEstimation(Brief):
+class ScoreEstimation(Record):
     """How the scores of a problem's systems are estimated: a model, a measure, and the distribution to compute.
 
     :meth:`of` builds one from a collection. ``dataclasses.replace`` keeps the online model, so nothing is refitted.
@@ -176,7 +176,7 @@ class ScoreEstimation(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreEstimate(Brief):
+class ScoreEstimate(Record):
     """Scores and their ranking after some judgments.
 
     Parameters

@@ -11,7 +11,7 @@ import pandas as pd
 
 from probeval.data.observers import ObserverSpec
 from probeval.data.problem import Problem
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.features import feature_names, needs
 from probeval.relevance.inference.laplace import LaplacePosterior
 from probeval.relevance.models.base import FallbackModel, Predicts
@@ -138,7 +138,7 @@ class LabelSource:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelsUsed(Shown):
+class LabelsUsed(Result):
     """The sources of labels of a campaign.
 
     Parameters
@@ -166,9 +166,9 @@ class LabelsUsed(Shown):
         sources = [cast("LabelSourceDocument", asdict(source)) for source in self.sources]
         return {"used": self.used, "sources": sources}
 
-    def views(self) -> tuple[View]:
+    def tables(self) -> tuple[Table]:
         """One row per source."""
-        return (View(self.to_frame(), "Sources of labels"),)
+        return (Table(self.to_frame(), "Sources of labels"),)
 
     def sentences(self) -> tuple[str, ...]:
         """One sentence per source, or one on all of them if there are many."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from probeval.arrays import Floats, Ids, Ints, frozen
-from probeval.display import Brief, Described, Shown, View
+from probeval.display import Described, Record, Result, Table
 from probeval.errors import ScoreError, did_you_mean
 from probeval.metrics import AGGREGATES, Metric
 from probeval.metrics.aggregates import EPSILON, aggregate_queries
@@ -36,7 +36,7 @@ FAMILIES = ("normal", "t", "empirical")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Joint(Brief):
+class Joint(Record):
     """Joint means and covariances of all systems, and joint draws if the method makes them.
 
     Parameters
@@ -154,7 +154,7 @@ def with_aggregate(joint: Joint, aggregate: str, weights: Floats, *, keep: bool)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores(Shown):
+class Scores(Result):
     """The joint distribution of all systems' mean scores.
 
     Parameters
@@ -358,9 +358,9 @@ class Scores(Shown):
         rows = self.to_frame(per_query=True).itertuples(index=False)
         return [{"system": s, "query": q, "mean": m, "sd": d} for s, q, m, d in rows]
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per system."""
-        return (View(self.to_frame(), str(self.metric), intervals=("mean", "lower", "upper")),)
+        return (Table(self.to_frame(), str(self.metric), intervals=("mean", "lower", "upper")),)
 
     def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
         """The number of judged pairs, the target of the intervals, and what the ideal list is taken from."""
@@ -410,11 +410,11 @@ class Score(Described):
     def _headline(self) -> str:
         return f"{self.mean():.4f} +- {self.standard_deviation():.4f}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The expected value, the standard deviation and the interval."""
         low, high = self.interval()
         row = {"mean": self.mean(), "sd": self.standard_deviation(), "lower": low, "upper": high}
-        return (View(pd.DataFrame([row]), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
+        return (Table(pd.DataFrame([row]), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
 
     def __sub__(self, other: Score) -> Score:
         if not isinstance(other, Score):

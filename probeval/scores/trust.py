@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import DataError, ModelError
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.observers.trust import ObserverTrust, examine
@@ -65,7 +65,7 @@ class TrustDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TrustReport(Shown):
+class TrustReport(Result):
     """How reliable each source of labels is, whom it favours, and what the ranking owes to it.
 
     Parameters
@@ -145,13 +145,13 @@ class TrustReport(Shown):
             "alternatives": [asdict(a) for a in self.alternatives],
         }
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The sources, their most probable biases, and the alternatives."""
         biases = self.biases().sort_values("p_biased", ascending=False, kind="stable").head(SHOWN)
         return (
-            View(self.to_frame(), "Sources of labels", intervals=("slope", "lower", "upper")),
-            View(biases, "Biases towards teams, in units of the labels", intervals=("shift", "lower", "upper")),
-            View(self.rankings(), "The ranking, were labels worth something else"),
+            Table(self.to_frame(), "Sources of labels", intervals=("slope", "lower", "upper")),
+            Table(biases, "Biases towards teams, in units of the labels", intervals=("shift", "lower", "upper")),
+            Table(self.rankings(), "The ranking, were labels worth something else"),
         )
 
     def sentences(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import NotRequired
 import numpy as np
 import pandas as pd
 
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.scores.compare import Comparison
 from probeval.scores.documents import UserEffects
@@ -65,7 +65,7 @@ class DecidedPair(UserEffects):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TwoSystems(Shown):
+class TwoSystems(Result):
     """Which of two systems is better, on these queries and on new ones.
 
     Parameters
@@ -155,10 +155,10 @@ class TwoSystems(Shown):
             pair["p_better_unlabelled"] = self.unlabelled.p_better
         return pair
 
-    def views(self) -> tuple[View]:
+    def tables(self) -> tuple[Table]:
         """The rows of :meth:`to_frame`."""
         title = f"{self.here.difference.scores.metric}, {self.here.a} less {self.here.b}"
-        return (View(self.to_frame(), title, intervals=("difference", "lower", "upper")),)
+        return (Table(self.to_frame(), title, intervals=("difference", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """The verdict on these queries, that on new ones, and what labels contributed."""

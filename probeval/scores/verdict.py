@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools
-from probeval.display import Shown
+from probeval.display import Result
 from probeval.scores.compare import Ranking
 from probeval.ties import TIE
 
@@ -38,7 +38,7 @@ class VerdictDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Verdict(Shown):
+class Verdict(Result):
     """The state of every comparison of two systems.
 
     Parameters

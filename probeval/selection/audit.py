@@ -22,7 +22,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from probeval.arrays import Floats
-from probeval.display import Brief, Shown, View
+from probeval.display import Record, Result, Table
 from probeval.selection.batch import Batch
 from probeval.selection.bets import BETS, Residuals, e_process
 from probeval.selection.judging import JudgingState
@@ -37,7 +37,7 @@ NORMAL = 1.959964  # the 97.5% point of the normal distribution
 
 
 @dataclass(frozen=True, repr=False)
-class Pick(Brief):
+class Pick(Record):
     """The model's prediction of a pair when it was chosen, before its judgment.
 
     Parameters
@@ -194,7 +194,7 @@ class AuditDocument(TypedDict):
 
 
 @dataclass(frozen=True, repr=False)
-class AuditReport(Shown):
+class AuditReport(Result):
     """The level and the systems by the model and by the sample, and whether they part ways.
 
     Parameters
@@ -253,9 +253,9 @@ class AuditReport(Shown):
     def _headline(self) -> str:
         return f"{self.draws:,} pairs drawn at random, {'no alarm' if self.alarm is None else 'alarm'}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per system."""
-        return (View(self.to_frame(), self._headline(), intervals=("sample", "lower", "upper")),)
+        return (Table(self.to_frame(), self._headline(), intervals=("sample", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """The levels, whether there is an alarm, and what to do."""

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from probeval.arrays import Bools, Floats, Ints, frozen
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import SelectionError
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
@@ -48,7 +48,7 @@ FROM_SIDES = 0.8  # share of draws for the difference between two sides, if the 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Batch(Brief):
+class Batch(Record):
     """Pairs to judge next, and the probability of those that were drawn at random.
 
     Parameters

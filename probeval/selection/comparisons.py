@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from probeval.arrays import Floats
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import SelectionError
 from probeval.relevance.answers.fit import AnswerEvidence
 from probeval.relevance.answers.questions import LOG_SLOPE, LOG_WIDTH
@@ -46,7 +46,7 @@ class PairQuestion(Protocol):
 
 
 @dataclass(frozen=True, repr=False)
-class Preference(Brief):
+class Preference(Record):
     r"""Which of two documents is better, or whether they are equal.
 
     .. math:: P(l) = F(\lambda \Delta - \tau), \quad P(r) = F(-\lambda \Delta - \tau), \quad P(=) = 1 - P(l) - P(r),
@@ -97,7 +97,7 @@ class Preference(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class Ratio(Brief):
+class Ratio(Record):
     r"""How many times as relevant one of two documents is: a log ratio, normal around :math:`c\,\Delta`.
 
     Parameters

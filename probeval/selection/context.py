@@ -14,7 +14,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import QueryBlock
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.metrics import Metric
 from probeval.metrics.ratio import ideal
 from probeval.metrics.weights import divide
@@ -36,7 +36,7 @@ RIDGE = 0.01  # relative: pairs that hardly vary carry no information
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SelectionContext(Brief):
+class SelectionContext(Record):
     """The input of a policy.
 
     Parameters

@@ -17,7 +17,7 @@ import numpy as np
 
 from probeval.arrays import Floats
 from probeval.data.files import write_bytes
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import SelectionError
 from probeval.relevance.models.base import FallbackModel, Predicts
 from probeval.scores import Scores
@@ -77,7 +77,7 @@ class CorrectionDocument(TypedDict):
 
 
 @dataclass(frozen=True, repr=False)
-class ErrorCorrection(Brief):
+class ErrorCorrection(Record):
     """The true mean absolute error of scores as a function of the stated standard deviation.
 
     Parameters

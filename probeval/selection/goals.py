@@ -8,7 +8,7 @@ import numpy as np
 
 from probeval.arrays import Floats
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import SatisfactionError, SelectionError, did_you_mean
 from probeval.metrics import Metric, PSucc
 from probeval.metrics.mapping import mapping_for
@@ -28,7 +28,7 @@ GOALS = {
 
 
 @dataclass(frozen=True, repr=False)
-class Goal(Brief):
+class Goal(Record):
     """A goal of judging, one of :data:`GOALS`.
 
     Examples

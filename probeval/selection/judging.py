@@ -14,7 +14,7 @@ from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.metrics import AnyMetric
 from probeval.records import part
 from probeval.relevance.models.base import Predicts
@@ -150,7 +150,7 @@ class Judging(ScoreEstimation):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JudgingState(Brief):
+class JudgingState(Record):
     """A state of the judging: judgments, prediction and scores, and the next pairs to judge.
 
     Parameters

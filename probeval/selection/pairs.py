@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from probeval.arrays import Bools, Floats, Ints, frozen
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import SelectionError, did_you_mean
 from probeval.relevance.dependence import Linearised
 from probeval.selection.batch import draw_pair, draw_probability, exploratory, in_turn
@@ -51,7 +51,7 @@ TRIES = 50  # to draw two documents at random that have not been taken
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Questions(Brief):
+class Questions(Record):
     """Questions to ask next, the best first.
 
     Parameters

@@ -15,7 +15,7 @@ from probeval.arrays import Bools, Floats, Ints
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.metrics.classical import Measured
 from probeval.scores.scores import Score, within
 from probeval.selection.batch import in_turn
@@ -43,7 +43,7 @@ NOTHING = 1e-9  # a share of the variance that is rounding error
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Narrowing(Brief):
+class Narrowing(Record):
     r"""The half-width of a system's interval as its unjudged documents are judged, the most informative first.
 
     See docs/theory/judging.md#needed.
@@ -145,7 +145,7 @@ class ClassicalScore:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelScore(Brief):
+class ModelScore(Record):
     """A later system by the judgments, and the model for its unjudged documents.
 
     Parameters
@@ -181,7 +181,7 @@ class ModelScore(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class LaterSystem(Brief):
+class LaterSystem(Record):
     """A system that had no part in a campaign, evaluated with the campaign's judgments.
 
     Parameters

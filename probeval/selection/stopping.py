@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import SelectionError
 from probeval.selection.errors import ErrorCorrection
 from probeval.selection.rules import RULES, StoppingRule, TrueError, find_quantity, rates
@@ -20,7 +20,7 @@ __all__ = ["Stopping", "StoppingCheck", "StoppingTarget"]
 
 
 @dataclass(frozen=True, repr=False)
-class StoppingCheck(Brief):
+class StoppingCheck(Record):
     """Whether to stop, and the progress towards stopping.
 
     Parameters
@@ -61,7 +61,7 @@ class StoppingTarget:
 
 
 @dataclass(frozen=True, repr=False)
-class Stopping(Brief):
+class Stopping(Record):
     """Alternatives, each a set of rules that must all hold; judging stops when any alternative holds.
 
     Parameters

@@ -20,7 +20,7 @@ from scipy.special import stdtrit
 
 from probeval.arrays import Codes, Floats, Ints, frozen
 from probeval.data.judgments import Judgments
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import ProbevalWarning, SelectionError
 from probeval.parallel import parallel
 from probeval.reporting import SILENT, Reporter
@@ -60,7 +60,7 @@ class ForecastStep(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Forecast(Shown):
+class Forecast(Result):
     """Forecast trajectories of judging, one per path.
 
     Parameters
@@ -135,10 +135,10 @@ class Forecast(Shown):
     def _headline(self) -> str:
         return f"{len(self.confidence)} paths from {self.judged[0]:,} to {self.judged[-1]:,} of {self.pool:,} pairs"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """Return one row per step."""
         title = f"Expected trajectory over {self.pool:,} pairs, {LEVEL:.0%} band"
-        return (View(self.to_frame(), title, intervals=("confidence", "lower", "upper")),)
+        return (Table(self.to_frame(), title, intervals=("confidence", "lower", "upper")),)
 
 
 def _first(judged: Ints, over: Floats, lasts: int, pool: int) -> float:

@@ -12,7 +12,7 @@ from probeval.arrays import Bools, Codes, Floats, Ids, Ints
 from probeval.data.collection import JUDGED, Collection
 from probeval.data.pool import Pool
 from probeval.data.scale import Scale, count_at_least
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import DataError, did_you_mean
 from probeval.metrics import Lists, Metric
 from probeval.metrics.lists import gather
@@ -56,7 +56,7 @@ def _on_queries(pool: Pool, at: Bools) -> tuple[Pool, Ints]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeldOut(Brief):
+class HeldOut(Record):
     """A campaign with known truth, to be judged again.
 
     Parameters

@@ -17,7 +17,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import SelectionError, did_you_mean
 from probeval.metrics import AnyMetric, Metric
 from probeval.relevance.models.base import Predicts
@@ -88,7 +88,7 @@ class Prices:
 
 
 @dataclass(frozen=True, repr=False)
-class Variants(Brief):
+class Variants(Record):
     """The variants of a campaign that a plan compares, and its assessors.
 
     Parameters

@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict, cast
 
 import pandas as pd
 
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.simulation.forecast import Forecast, ForecastStep
 
 __all__ = ["Plan", "PlanDocument", "Planned", "PlannedDocument"]
@@ -94,7 +94,7 @@ class Expected(TypedDict, total=False):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Planned(Shown):
+class Planned(Result):
     """An option of a plan and its expected outcome.
 
     Parameters
@@ -139,9 +139,9 @@ class Planned(Shown):
             f"({self.lower:,.0f} to {self.upper:,.0f}) of {self.pool:,} pairs"
         )
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """Return one row."""
-        return (View(self.to_frame(), self._headline(), DECIMALS, ("judgments", "lower", "upper")),)
+        return (Table(self.to_frame(), self._headline(), DECIMALS, ("judgments", "lower", "upper")),)
 
     def to_dict(self) -> PlannedDocument:
         """Return the option as plain data for JSON."""
@@ -163,7 +163,7 @@ class Planned(Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(Shown):
+class Plan(Result):
     """All options of a plan, the cheapest that meets the targets first.
 
     Parameters
@@ -191,9 +191,9 @@ class Plan(Shown):
         wanted = ", ".join(f"{name} {value:g}" for name, value in self.targets.items())
         return f"{len(self.options)} options for {wanted}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """Return one row per option."""
-        return (View(self.to_frame(), "Options, cheapest first", DECIMALS, ("judgments", "lower", "upper")),)
+        return (Table(self.to_frame(), "Options, cheapest first", DECIMALS, ("judgments", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """Return a sentence on the cheapest option."""

@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.special import ndtri, stdtrit
 
 from probeval.arrays import Bools, Floats, Ints
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ScoreError
 from probeval.reliability.correlation import spearman
 from probeval.reliability.multiple import significant_signs
@@ -40,7 +40,7 @@ LOW = 0.05  # the quantile of the null distribution of centred coverage
 
 
 @dataclass(frozen=True, repr=False)
-class Bins(Brief):
+class Bins(Record):
     """Pairs of systems by stated confidence, true ties left out; one number per bin of :data:`BINS`.
 
     Parameters
@@ -127,7 +127,7 @@ class PointDocument(TypedDict):
 
 
 @dataclass(frozen=True, repr=False)
-class Point(Brief):
+class Point(Record):
     """The accuracy and calibration of a ranking after some judgments, against the ranking with all judgments.
 
     Parameters

@@ -9,7 +9,7 @@ from typing import Any
 
 from probeval.data.collection import Collection
 from probeval.data.scale import Gain, Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import SelectionError, did_you_mean
 from probeval.metrics import AnyMetric, Metric
 from probeval.relevance import Card
@@ -130,7 +130,7 @@ TEXTS = (Metric, Scale, Goal, Stopping, RuleSettings)  # written by their names
 
 
 @dataclass(frozen=True, repr=False)
-class SimulationProtocol(Brief):
+class SimulationProtocol(Record):
     """The settings of a simulation. :meth:`of` builds them from names.
 
     Parameters

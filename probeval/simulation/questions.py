@@ -14,7 +14,7 @@ from probeval.arrays import Floats, frozen, objects
 from probeval.data.answers import NO_ANSWER, PairAnswers
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ProbevalWarning, SelectionError
 from probeval.metrics import AnyMetric
 from probeval.relevance.models.base import Predicts
@@ -31,7 +31,7 @@ EQUAL = np.log(3)  # the tie at which half of the answers about documents of one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SimulatedComparer(Brief):
+class SimulatedComparer(Record):
     r"""An assessor who compares two documents by their true grades, with errors.
 
     .. math:: P(l) = F(\lambda (g_l - g_r) - \tau), \quad P(r) = F(\lambda (g_r - g_l) - \tau),
@@ -131,7 +131,7 @@ class QuestionStep:
 
 
 @dataclass(frozen=True, repr=False)
-class QuestionTrajectory(Brief):
+class QuestionTrajectory(Record):
     """One campaign judged again by questions of one kind or of several.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.data.judgments import Judgments
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ProbevalWarning
 from probeval.relevance.models.base import Predicts
 from probeval.selection import Judging, JudgingState, Pick, Policy, PolicyFunction, audit, model_kind, stated_sd
@@ -30,7 +30,7 @@ NULL = 1000  # truths drawn for the null distribution of calibration
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SimulatedAssessor(Brief):
+class SimulatedAssessor(Record):
     """An assessor that gives the grades of the full judgments, with or without errors.
 
     Parameters

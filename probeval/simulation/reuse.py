@@ -16,7 +16,7 @@ from probeval.arrays import Bools, Floats
 from probeval.data.collection import Collection, judged_share
 from probeval.data.judgments import Judgments
 from probeval.data.scale import Scale
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import DataError
 from probeval.metrics import Metric
 from probeval.metrics.classical import measure
@@ -148,7 +148,7 @@ class ReuseStudyDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReuseStudy(Shown):
+class ReuseStudy(Result):
     """Every team of a campaign evaluated as if it had come after the judging.
 
     Parameters
@@ -205,13 +205,13 @@ class ReuseStudy(Shown):
             "systems": systems,
         }
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The collection, then the teams by each route, those with the largest changes first."""
-        tables = [View(_known(self.routes()), f"{self.metric}, each team left out in turn")]
+        tables = [Table(_known(self.routes()), f"{self.metric}, each team left out in turn")]
         for route, part in self.teams.groupby("route", sort=False):
             worst = part.assign(size=part["largest_change"].abs()).sort_values("size", ascending=False, kind="stable")
             tables.append(
-                View(
+                Table(
                     _known(worst.drop(columns=["route", "size"])),
                     f"Teams, {ROUTES[str(route)]}",
                     decimals={"rank_change": 1, "judged": 3, "tau": 3, "accuracy": 3},

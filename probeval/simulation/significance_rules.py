@@ -11,7 +11,7 @@ from typing import TypedDict
 import numpy as np
 
 from probeval.arrays import Floats
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import SelectionError, did_you_mean
 from probeval.reliability.incomplete import difference_bounds, rules
 from probeval.reliability.multiple import significant_signs
@@ -27,7 +27,7 @@ SETTINGS = ("gate", "threshold", "sd")
 
 
 @dataclass(frozen=True, repr=False)
-class RuleSettings(Brief):
+class RuleSettings(Record):
     """The settings of rule 4: the differences that are taken as significant before the bounds decide.
 
     Parameters

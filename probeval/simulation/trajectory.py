@@ -8,7 +8,7 @@ from operator import ne
 
 import pandas as pd
 
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.selection import AuditReport
 from probeval.simulation.documents import AssessorDocument, Ending, SimulationDocument, TrajectoryDocument
 from probeval.simulation.points import Point
@@ -57,7 +57,7 @@ def lasting(
 
 
 @dataclass(frozen=True, repr=False)
-class Trajectory(Shown):
+class Trajectory(Result):
     """One replay of a campaign by one policy.
 
     Parameters
@@ -180,11 +180,11 @@ class Trajectory(Shown):
     def _headline(self) -> str:
         return f"{self.metric} by {self.label}, {self.steps[-1].judged:,} of {self.pool:,} pairs judged"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """Return one row per checkpoint."""
         points = pd.DataFrame([point.to_dict() for point in self.points])
         shown = [c for c in SHOWN if c in points.columns]
-        return (View(points[shown], self._headline()),)
+        return (Table(points[shown], self._headline()),)
 
     def sentences(self) -> tuple[str, ...]:
         """Return a sentence on the stop and its accuracy."""
@@ -228,7 +228,7 @@ class Trajectory(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Simulation(Shown):
+class Simulation(Result):
     """Several trajectories of one campaign.
 
     Parameters
@@ -338,20 +338,20 @@ class Simulation(Shown):
         first = self.trajectories[0]
         return f"{first.metric}, {', '.join(dict.fromkeys(t.label for t in self.trajectories))}, {first.pool:,} pairs"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """Return one row per trajectory and checkpoint, one row per trajectory, and with several seeds their means."""
-        along = View(self.to_frame().reindex(columns=list(SHOWN)), f"{self.trajectories[0].metric} at checkpoints")
-        views = [along, View(self.stops(), "At the stop, or at the end")]
+        along = Table(self.to_frame().reindex(columns=list(SHOWN)), f"{self.trajectories[0].metric} at checkpoints")
+        views = [along, Table(self.stops(), "At the stop, or at the end")]
         first = self.trajectories[0]
         if first.assessors > 1 or first.stay:
             views.append(
-                View(self.work(), "Assessors: judgments, and switches of topic per 100 of them", {"switches": 1})
+                Table(self.work(), "Assessors: judgments, and switches of topic per 100 of them", {"switches": 1})
             )
         seeds = len({t.seed for t in self.trajectories})
         if seeds > 1:
-            views.append(View(self.over_seeds(), f"Means over {seeds} seeds, {LEVEL:.0%} intervals"))
+            views.append(Table(self.over_seeds(), f"Means over {seeds} seeds, {LEVEL:.0%} intervals"))
         compared = self.compare_policies()
         if seeds > 1 and len(compared):
             title = f"Judgments of policy less those of other, {LEVEL:.0%} intervals"
-            views.append(View(compared, title, dict.fromkeys(("difference", "lower", "upper"), 1)))
+            views.append(Table(compared, title, dict.fromkeys(("difference", "lower", "upper"), 1)))
         return tuple(views)

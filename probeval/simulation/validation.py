@@ -8,7 +8,7 @@ from typing import Literal, TypedDict
 
 import pandas as pd
 
-from probeval.display import Brief, Shown, View
+from probeval.display import Record, Result, Table
 from probeval.errors import ScoreError
 from probeval.schema import records
 from probeval.simulation.documents import StopDocument
@@ -136,7 +136,7 @@ class ValidationDocument(TypedDict):
 
 
 @dataclass(frozen=True, repr=False)
-class ValidationRun(Brief):
+class ValidationRun(Record):
     """A held-out campaign judged in one random order: a point per checkpoint.
 
     Parameters
@@ -192,7 +192,7 @@ class ValidationRun(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class Validation(Shown):
+class Validation(Result):
     """The results of a validation: every held-out campaign, model, measure and order of judging.
 
     Parameters
@@ -265,13 +265,13 @@ class Validation(Shown):
         campaigns, models = ({getattr(t, name) for t in self.validation_runs} for name in ("campaign", "model"))
         return f"{len(campaigns)} campaigns, {len(models)} models, {len(self.checkpoints)} checkpoints"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """Return means over seeds, stated confidence and accuracy, and figures against criteria."""
         seeds = len({t.seed for t in self.validation_runs})
         return (
-            View(self.to_frame()[list(SHOWN)], f"Means over {seeds} order{'s' * (seeds > 1)} of judging"),
-            View(self.reliability(), "Reliability: stated confidence and accuracy of pairs of systems"),
-            View(self.marks(), "Criteria"),
+            Table(self.to_frame()[list(SHOWN)], f"Means over {seeds} order{'s' * (seeds > 1)} of judging"),
+            Table(self.reliability(), "Reliability: stated confidence and accuracy of pairs of systems"),
+            Table(self.marks(), "Criteria"),
         )
 
     def to_dict(self) -> ValidationDocument:

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import pandas as pd
 
-from probeval.display import Shown
+from probeval.display import Result
 from probeval.errors import DataError, did_you_mean
 from probeval.parallel import parallel
 from probeval.reporting import SILENT, Reporter
@@ -37,10 +37,10 @@ P = TypeVar("P", bound=CollectionPart)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CollectionStudy(Shown, Generic[P]):
+class CollectionStudy(Result, Generic[P]):
     """The results of a study on several campaigns, side by side.
 
-    A study derives from it, and adds its tables (``views``), its sentences and its title.
+    A study derives from it, and adds its tables (``tables``), its sentences and its title.
 
     Parameters
     ----------

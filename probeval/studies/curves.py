@@ -13,7 +13,7 @@ from probeval.arrays import Floats, Ids, Ints
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.display import Brief, Shown, View
+from probeval.display import Record, Result, Table
 from probeval.metrics.lists import Lists
 from probeval.metrics.weights import divide
 
@@ -35,7 +35,7 @@ RATES = ("precision", "recall", "specificity", "accuracy")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Confusion(Brief):
+class Confusion(Record):
     """Confusion counts of lists and the rates that follow, each with shape (.., system, query).
 
     Judged documents alone count, retrieved or not. A rate is NaN where it is 0 of 0.
@@ -173,7 +173,7 @@ class CurvesDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curves(Shown):
+class Curves(Result):
     """Precision-recall and ROC curves of systems, and the counts behind them.
 
     Parameters
@@ -230,14 +230,14 @@ class Curves(Shown):
         counted = f"{n} system{'s' * (n != 1)} on {queries} {'query' if queries == 1 else 'queries'}"
         return f"{counted}, relevant from grade {self.rel:g} on"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """Precision at levels of recall, and the counts."""
         precision = pd.DataFrame({"system": self.systems})
         for level, column in zip(LEVELS, self.interpolated.mean(axis=1).T, strict=True):
             precision[f"{level:.1f}"] = column
         return (
-            View(precision, "Precision at levels of recall"),
-            View(self.to_frame(), f"Judged documents in the first {self.depth} ranks"),
+            Table(precision, "Precision at levels of recall"),
+            Table(self.to_frame(), f"Judged documents in the first {self.depth} ranks"),
         )
 
     def to_dict(self) -> CurvesDocument:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats, Ints
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ProbevalWarning, ReliabilityError
 from probeval.metrics import Measured
 from probeval.reliability.coefficients import Estimate
@@ -34,7 +34,7 @@ RATES = ("discrimination", "nonsignificance", *OUTCOMES, "conflict")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairTests(Brief):
+class PairTests(Record):
     """A test of all pairs of systems: on all queries, and on both halves of many splits, at several levels.
 
     Parameters
@@ -135,7 +135,7 @@ class PairTests(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StudiedMeasure(Brief):
+class StudiedMeasure(Record):
     """A measure on a scale, studied on one campaign.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 import pandas as pd
 
-from probeval.display import Brief, View
+from probeval.display import Record, Table
 from probeval.reliability.coefficients import Estimate, EstimateDocument
 from probeval.schema import records
 from probeval.studies.collections import CollectionStudy
@@ -141,7 +141,7 @@ class MetaStudyDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetaCampaign(Brief):
+class MetaCampaign(Record):
     """Measures, scales and tests compared on one campaign.
 
     Parameters
@@ -276,24 +276,24 @@ class MetaStudy(CollectionStudy[MetaCampaign]):
             "campaigns": [part.to_dict() for part in self.campaigns],
         }
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """Measures and scales; tests; then discrimination and conflicts by level, if there are several."""
         at = f"at alpha {self.alpha:g}"
         measures = self.side_by_side(lambda part: part.measures_frame(self.alpha))
         empty = [name for name in ("preference_distance", "satisfaction_distance") if measures[name].isna().all()]
         by_level = LEVEL_TITLES if len(self.alphas) > 1 else {}
         return (
-            View(
+            Table(
                 measures.drop(columns=["minor_conflict", "major_conflict", *empty]),
                 f"Measures and scales, all tests together, {at}",
                 intervals=("erho2", "erho2_lower", "erho2_upper"),
             ),
-            View(
+            Table(
                 self.side_by_side(lambda part: part.tests_frame(self.alpha)),
                 f"Tests, all measures and scales together, {at}",
             ),
             *(
-                View(self.side_by_side(lambda part, rate=rate: part.levels_frame(rate)), title, {"alpha": 3})  # type: ignore[misc]
+                Table(self.side_by_side(lambda part, rate=rate: part.levels_frame(rate)), title, {"alpha": 3})  # type: ignore[misc]
                 for rate, title in by_level.items()
             ),
         )

@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from probeval.arrays import Floats, Ints, frozen
 from probeval.data.collection import Collection
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.errors import FeatureError
 from probeval.schema import records
 
@@ -66,7 +66,7 @@ class MultiplicityDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Multiplicity(Shown):
+class Multiplicity(Result):
     r"""Relevance by the number of systems that retrieved a document: bands, and a logistic regression.
 
     With m systems, :math:`\text{logit} P = a + b \log_2 m`.
@@ -121,9 +121,9 @@ class Multiplicity(Shown):
     def _headline(self) -> str:
         return f"{int(self.pairs.sum()):,} pairs in the top {self.depth} of {self.systems} systems"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per band."""
-        return (View(self.to_frame(), "Relevance by the number of systems"),)
+        return (Table(self.to_frame(), "Relevance by the number of systems"),)
 
     def sentences(self) -> tuple[str, ...]:
         """The number of pairs, the share of relevant ones, and the regression."""

@@ -17,7 +17,7 @@ import pandas as pd
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.data.tables import cell_text
-from probeval.display import Brief, Shown, View
+from probeval.display import Record, Result, Table
 from probeval.errors import ProbevalWarning, SatisfactionError
 from probeval.metrics.mapping import MIDPOINTS, SHAPES, TENTHS, SatMapping, tenths
 from probeval.metrics.users_file import FORMAT, VERSION, write_users_file
@@ -39,7 +39,7 @@ HALF = 0.5
 
 
 @dataclass(frozen=True, repr=False)
-class ListUser(Brief):
+class ListUser(Record):
     """A user of the study, and how they answered.
 
     Parameters
@@ -68,7 +68,7 @@ class ListUser(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UserStudy(Shown):
+class UserStudy(Result):
     """The results of a study with users, from their answers about pairs of lists.
 
     Answers to traps only serve to check users.
@@ -274,12 +274,12 @@ class UserStudy(Shown):
         stated = self.counted.preferences
         return f"{len(stated):,} answers, {int((~stated.undecided).sum()):,} preferences"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per tenth, and one per user where users have names."""
         title = f"{self.counted.preferences.name}: what users prefer by the difference, and like by the score"
-        tables = [View(self.to_frame(), title, {"from": 1, "to": 1})]
+        tables = [Table(self.to_frame(), title, {"from": 1, "to": 1})]
         if any(user.user for user in self.users):
-            tables.append(View(self.users_frame(), "Users", {"left": 2, "seconds": 1}))
+            tables.append(Table(self.users_frame(), "Users", {"left": 2, "seconds": 1}))
         return tuple(tables)
 
     def sentences(self) -> tuple[str, ...]:

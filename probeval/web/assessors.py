@@ -12,14 +12,14 @@ from probeval.campaign.access import as_token, digest_token
 from probeval.campaign.opened import Opened
 from probeval.campaign.parsing import as_name
 from probeval.data.tables import cell_text, read_table
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import CampaignError, DataError
 
 __all__ = ["Assessor", "Roster", "read_assessors"]
 
 
 @dataclass(frozen=True, repr=False)
-class Assessor(Brief):
+class Assessor(Record):
     """A person who is signed in.
 
     Parameters

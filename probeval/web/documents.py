@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from probeval.data.tables import cell_text
 from probeval.data.texts import read_text_table
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import DataError
 from probeval.web.media import Media, find_media
 
@@ -22,7 +22,7 @@ __all__ = ["Document", "PoolDocuments", "read_documents"]
 
 
 @dataclass(frozen=True, repr=False)
-class Document(Brief):
+class Document(Record):
     """A document as assessors see it.
 
     Parameters

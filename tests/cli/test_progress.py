@@ -9,7 +9,7 @@ import pytest
 
 from probeval import synthetic_campaign
 from probeval.api.estimates import evaluation_estimate, plan_estimate
-from probeval.cli.output import Talk
+from probeval.cli.output import Messages
 from probeval.metrics import parse
 from probeval.reporting import TimeEstimate
 
@@ -26,15 +26,15 @@ def collection():
 
 def said(monkeypatch, stream, *, quiet=False, seconds=40.0):
     monkeypatch.setattr(sys, "stderr", stream)
-    talk = Talk(quiet=quiet)
+    messages = Messages(quiet=quiet)
 
     def work() -> int:
-        talk.expect(TimeEstimate(seconds, "49,528 pairs, 1,000 draws"))
-        talk.say("A remark.")
+        messages.expect(TimeEstimate(seconds, "49,528 pairs, 1,000 draws"))
+        messages.say("A remark.")
         return 7
 
-    assert talk.warned(work) == 7
-    assert talk._spinner is None
+    assert messages.warned(work) == 7
+    assert messages._spinner is None
     return stream.getvalue()
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from probeval.cli.output import Talk
+from probeval.cli.output import Messages
 from probeval.data import write_campaign
 
 
@@ -89,7 +89,7 @@ def test_a_bar_goes_over_the_work(probeval, here, monkeypatch):
         tracked.append((title, self.quiet))
         return iter(work)
 
-    monkeypatch.setattr(Talk, "track", track)
+    monkeypatch.setattr(Messages, "track", track)
     asked = ("report", "runs", "--metric", "P@5", "--model", "uniform", "--draws", 50, "--quiet")
     assert probeval(*asked).code == 0
     assert ("Writing the report; the forecast takes longest", True) in tracked

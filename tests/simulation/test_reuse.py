@@ -62,7 +62,7 @@ def test_the_model_stands_beside_it(small):
     assert [row["change"] for row in model] == [-0.25, 0.25]  # the document left out is a coin
     assert [row["coverage"] for row in model] == [1, 1]
     assert found.routes()["route"].tolist() == ["classical", "model"]
-    assert len(found.views()) == 3
+    assert len(found.tables()) == 3
     # The same as fairness, which leaves out the same pairs.
     fair = fairness(Judging.of(small, UNIFORM, "P@2", scale=Scale.binary(), depth=2).begin().estimate)
     assert (fair["left_out"] - fair["score"]).tolist() == [row["change"] for row in model]

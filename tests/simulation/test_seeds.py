@@ -96,16 +96,16 @@ def test_they_are_in_the_document_and_the_tables(result, three):
     assert len(document["over_seeds"]) == 15
     assert document["over_seeds"][-4]["mean"] is None
     assert document["comparisons"][0]["verdict"] == "undecided"
-    titles = [view.title for view in result.views()[2:]]
+    titles = [view.title for view in result.tables()[2:]]
     assert titles == [
         "Means over 4 seeds, 95% intervals",
         "Judgments of policy less those of other, 95% intervals",
     ]
-    assert "judgments_at_stop" in result.views()[2].text()
+    assert "judgments_at_stop" in result.tables()[2].text()
     alone = Simulation(result.trajectories[:4])
-    assert len(alone.views()) == 3
+    assert len(alone.tables()) == 3
     assert alone.to_dict()["comparisons"] == []
     one = Simulation(tuple(replace(t, seed=0) for t in result.trajectories[::4]))
-    assert len(one.views()) == 2  # nothing to average
+    assert len(one.tables()) == 2  # nothing to average
     protocol = SimulationProtocol.of("DCG@5", policies=["mtc:uniform"], batch=10, checkpoints=(), until=0.3, seeds=2)
     assert simulate(three[0], protocol).over_seeds()["seeds"].tolist() == [2] * 5

@@ -89,8 +89,8 @@ def test_the_document_and_the_table_have_the_work_of_each_assessor(held):
     assert (document["topics"], document["stay"]) == ("owned", 1.0)
     assert [share["assessor"] for share in document["policies"][0]["assessors"]] == [1, 2]
     assert document["policies"][0]["switches"] == made.trajectories[0].switches
-    assert [view.frame.columns[-1] for view in made.views()][-1] == "switches"
-    assert len(Simulation((run(held),)).views()) == 2
+    assert [view.frame.columns[-1] for view in made.tables()][-1] == "switches"
+    assert len(Simulation((run(held),)).tables()) == 2
 
 
 def test_settings_that_cannot_be(held):

@@ -102,9 +102,9 @@ def test_exits_of_a_study(studied):
     document = study.to_dict()
     (campaign,) = document["campaigns"]
     assert campaign["tests"][0]["rates"][1] == campaign["measures"][0]["tests"][0]["rates"][1]
-    titles = [view.title for view in study.views()]
+    titles = [view.title for view in study.tables()]
     assert titles[0] == "Measures and scales, all tests together, at alpha 0.05"
-    assert "preference_distance" not in study.views()[0].frame.columns  # nothing is published for nDCG@5 on this scale
+    assert "preference_distance" not in study.tables()[0].frame.columns  # nothing is published for nDCG@5 on this scale
     assert "random halves" in study.summary()
 
 

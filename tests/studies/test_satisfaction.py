@@ -90,7 +90,7 @@ def test_identical_lists_side_and_ends():
     assert study.endpoint_bias == pytest.approx(np.sqrt(((2 / 3) ** 2 + 1) / 2))
     assert study.mapping is None
     assert any("fewer than 4 tenths" in sentence for sentence in study.sentences())
-    assert len(study.views()) == 1  # users without names have no table
+    assert len(study.tables()) == 1  # users without names have no table
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from probeval.arrays import Codes, Floats, Ints, frozen, objects
 from probeval.data.judgments import Judgments
 from probeval.data.scale import Scale
 from probeval.data.votes import Votes
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.relevance.aggregation.curves import LOG_SLOPE, SHIFT
 from probeval.relevance.aggregation.model import FittedVotes
 from probeval.relevance.aggregation.workers import KINDS
@@ -85,7 +85,7 @@ class AggregationDocument(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Aggregation(Shown):
+class Aggregation(Result):
     """Aggregated votes: the distribution of every pair's grade, and the workers.
 
     Parameters
@@ -192,11 +192,11 @@ class Aggregation(Shown):
             "workers": records(self.workers(), WorkerDocument),
         }
 
-    def views(self) -> tuple[View, View]:
+    def tables(self) -> tuple[Table, Table]:
         """The first pairs, and the workers with most votes."""
         slope = None if self.fitted is None else ("slope", "slope_lower", "slope_upper")
-        pairs = View(self.to_frame().head(FIRST), self._headline())
-        return pairs, View(self.workers().head(FIRST), "Workers", intervals=slope)
+        pairs = Table(self.to_frame().head(FIRST), self._headline())
+        return pairs, Table(self.workers().head(FIRST), "Workers", intervals=slope)
 
     def sentences(self) -> list[str]:
         """What is not shown, and remarks on the data."""

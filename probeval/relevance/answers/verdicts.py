@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
-from probeval.display import Shown, View
+from probeval.display import Result, Table
 from probeval.relevance.answers.assessors import SIGNS, OwnAnswers, fitted, others_say
 from probeval.relevance.answers.observations import AnswerRows
 from probeval.relevance.answers.questions import LOG_SLOPE, SHIFT
@@ -121,7 +121,7 @@ class AnsweringAssessor:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AnswersUsed(Shown):
+class AnswersUsed(Result):
     """The answers of a campaign, and the assessors who gave them.
 
     Parameters
@@ -157,9 +157,9 @@ class AnswersUsed(Shown):
         assessors = [cast("AnsweringAssessorDocument", asdict(one)) for one in self.assessors]
         return {"answers": sum(one.answers for one in self.assessors), "outside": self.outside, "assessors": assessors}
 
-    def views(self) -> tuple[View]:
+    def tables(self) -> tuple[Table]:
         """One row per assessor."""
-        return (View(self.to_frame(), "Assessors who answered", intervals=("slope", "slope_lower", "slope_upper")),)
+        return (Table(self.to_frame(), "Assessors who answered", intervals=("slope", "slope_lower", "slope_upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """The number of answers and by whom, then a sentence on each assessor who is careless or reversed."""

@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 from probeval.characters import readable
 from probeval.data.files import read_bytes, write_bytes
 from probeval.data.scale import Scale
-from probeval.display import Described, View, fact_table
+from probeval.display import Described, Table, fact_table
 from probeval.errors import DataError, FeatureError, ModelError, ScaleError, did_you_mean
 from probeval.features import FeatureName, feature_names
 from probeval.relevance.effects.prior import HierarchicalPrior
@@ -179,7 +179,7 @@ class Card(Described):
     def _headline(self) -> str:
         return f"{self.name}, {self.kind}, scale {self.scale}"
 
-    def views(self) -> tuple[View, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The main facts; :meth:`summary` has them all."""
         campaigns = self.training.get("campaigns", {})
         about = {
@@ -192,7 +192,7 @@ class Card(Described):
             "limits": " ".join(self.limits) or "-",
             "made": self.made or "-",
         }
-        return (View(fact_table(about), self._headline()),)
+        return (Table(fact_table(about), self._headline()),)
 
     def summary(self) -> str:
         """The card for people, in Markdown."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from probeval.data.collection import Collection
 from probeval.data.scale import Gain, Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ModelError
 from probeval.relevance.cards.added import ADDED_MODELS, as_predicting, find_added, model_name
 from probeval.relevance.cards.card import Card, load_card
@@ -28,7 +28,7 @@ ASSUMED = "assumed, as nothing says otherwise"
 
 
 @dataclass(frozen=True, repr=False)
-class Choice(Brief):
+class Choice(Record):
     """A chosen model: its name, the reason for the choice, and the scale of the grades.
 
     Parameters

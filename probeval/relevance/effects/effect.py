@@ -21,7 +21,7 @@ from probeval.arrays import Floats, Ints, frozen
 from probeval.data.problem import Problem
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.features import FeatureTable, compute_features, feature_names
 from probeval.features.standards import Standards
 from probeval.relevance.normal import Normal
@@ -35,7 +35,7 @@ LEAST_APART = 0.05  # one minus the mean cosine of systems, at least: identical 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Columns(Brief):
+class Columns(Record):
     r"""The design matrix of an effect: the contribution of each coefficient to each pair's logit, shape (pair, column).
 
     The matrix is :math:`(W - r s') M`: a sparse one, as a pair has few systems and groups, minus one of rank one that
@@ -143,7 +143,7 @@ class Columns(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CampaignView(Brief):
+class CampaignView(Record):
     """The inputs of effects: a campaign's lists to a depth, with a team for every system.
 
     Parameters

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.features import FeatureName, feature_names
 from probeval.relevance.effects import added_effects, effects_named, receive_effects, stated_effects
 from probeval.relevance.effects.effect import Effect
@@ -21,7 +21,7 @@ RENAMED = {"stretch": "cutpoint_scale"}  # effects that older cards call otherwi
 
 
 @dataclass(frozen=True, repr=False)
-class HierarchicalPrior(Brief):
+class HierarchicalPrior(Record):
     """The prior for a new campaign, learned from past ones.
 
     Parameters

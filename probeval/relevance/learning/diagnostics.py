@@ -10,7 +10,7 @@ import pandas as pd
 from probeval.arrays import Floats
 from probeval.data.judgments import NOT_JUDGED, Judgments
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ModelError
 from probeval.relevance.effects.cutpoints import level_probabilities
 from probeval.relevance.models.base import Finding
@@ -29,7 +29,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnostics(Brief):
+class Diagnostics(Record):
     r"""Predictions compared with judgments; relevance is the grade over the top grade.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ModelError
 from probeval.features.spec import factors
 from probeval.relevance.learning.diagnostics import cross_validate, diagnose, likelihood_ratios
@@ -20,7 +20,7 @@ __all__ = ["Elimination", "EliminationStep", "eliminate_terms"]
 
 
 @dataclass(frozen=True, repr=False)
-class EliminationStep(Brief):
+class EliminationStep(Record):
     """A model on the way, and the term that it loses.
 
     Parameters
@@ -42,7 +42,7 @@ class EliminationStep(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class Elimination(Brief):
+class Elimination(Record):
     """Models with fewer and fewer terms, until all that are left are significant.
 
     Parameters

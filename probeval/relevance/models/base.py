@@ -11,7 +11,7 @@ import numpy as np
 from probeval.arrays import Codes, Floats
 from probeval.data.problem import Problem
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ModelError
 from probeval.relevance.distribution import RelevanceDistribution
 
@@ -19,7 +19,7 @@ __all__ = ["FallbackModel", "Finding", "FittedModel", "Predicts"]
 
 
 @dataclass(frozen=True, repr=False)
-class Finding(Brief):
+class Finding(Record):
     """A problem found by a model's check, and its remedy."""
 
     what: str
@@ -58,7 +58,7 @@ class FittedModel(Protocol):
 
 
 @dataclass(frozen=True, repr=False)
-class FallbackModel(Brief):
+class FallbackModel(Record):
     """Models from the most to the least informed: each pair is predicted by the first applicable model.
 
     Examples

@@ -12,7 +12,7 @@ from probeval.arrays import Codes, Floats
 from probeval.data.collection import Collection
 from probeval.data.problem import Problem
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ModelError
 from probeval.relevance.models.base import Finding
 
@@ -43,7 +43,7 @@ class Uniform:
 
 
 @dataclass(frozen=True, repr=False)
-class Empirical(Brief):
+class Empirical(Record):
     """The shares of the levels among past judgments, by the number of levels of the scale.
 
     Parameters

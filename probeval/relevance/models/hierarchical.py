@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from probeval.data.problem import Problem
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ModelError, did_you_mean
 from probeval.features.standards import Standards, sample_positions
 from probeval.relevance.answers.fit import fit_with_answers
@@ -38,7 +38,7 @@ UNKNOWN = 1.0  # sd of a log sd above which a prior is uninformative
 
 
 @dataclass(frozen=True, repr=False)
-class Hierarchical(Brief):
+class Hierarchical(Record):
     """The hierarchical model with a prior learned from past campaigns.
 
     Parameters

@@ -17,7 +17,7 @@ from probeval.arrays import Bools, Codes, Floats, Ints
 from probeval.data.collection import Collection
 from probeval.data.problem import Problem
 from probeval.data.scale import Scale
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import FeatureError, ModelError, ProbevalWarning
 from probeval.features import FeatureName, compute_features, feature_names, judged_features, needs
 from probeval.features.spec import shrinkage
@@ -34,7 +34,7 @@ COLUMNS = ("x", "number", "level", "n_levels", "relevance", "campaign", "query")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TrainingData(Brief):
+class TrainingData(Record):
     """The judged pairs of several campaigns, with complete terms.
 
     Parameters
@@ -219,7 +219,7 @@ class Standardised:
 
 
 @dataclass(frozen=True, repr=False)
-class OrdinalModel(Brief):
+class OrdinalModel(Record):
     """The specification of an ordinal model: its terms and fitting options.
 
     Parameters
@@ -307,7 +307,7 @@ class OrdinalModel(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class FittedOrdinal(Brief):
+class FittedOrdinal(Record):
     """A fitted ordinal logit model.
 
     Parameters

@@ -9,7 +9,7 @@ from math import ceil
 import numpy as np
 
 from probeval.arrays import Bools, frozen
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import DataError
 from probeval.selection.reuse import contributed
 from probeval.streams import Purpose, stream
@@ -21,7 +21,7 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 1.0)  # of the depth of the reference: 5, 10,
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cut(Brief):
+class Cut(Record):
     """Some of the judgments of a reference pool.
 
     Parameters

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from probeval.arrays import Bools, Floats, Ints
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.metrics import Lists, Metric, bounds, parse
 from probeval.reliability.correlation import kendall
@@ -35,7 +35,7 @@ END = 1.0 - 1e-9  # tau of a trend without exception, in size
 
 
 @dataclass(frozen=True, repr=False)
-class PoolOptions(Brief):
+class PoolOptions(Record):
     """How systems are compared.
 
     Parameters
@@ -74,7 +74,7 @@ class PoolOptions(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PoolOutcomes(Brief):
+class PoolOutcomes(Record):
     """The outcomes of one measure: the rows of :class:`PoolRow`, :class:`PoolTrend` and :class:`TrendBar`."""
 
     rows: tuple[PoolRow, ...]

@@ -14,7 +14,7 @@ from probeval.data.collection import QUARTER, Collection
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import UNJUDGED, Scale, count_at_least
-from probeval.display import Brief
+from probeval.display import Record
 from probeval.errors import DataError
 from probeval.metrics.lists import Lists, gather
 from probeval.selection.reuse import team_names
@@ -26,7 +26,7 @@ DEPTHS = (50, 20, 10, 5)  # depths of the reference that are tried in turn, if n
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReferencePool(Brief):
+class ReferencePool(Record):
     """The systems of a study, and the judgments that count as complete.
 
     Parameters

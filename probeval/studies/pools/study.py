@@ -10,7 +10,7 @@ import pandas as pd
 
 from probeval.data.collection import Collection
 from probeval.data.runs import ContradictionReport
-from probeval.display import Brief, View
+from probeval.display import Record, Table
 from probeval.schema import records
 from probeval.studies.collections import CollectionStudy
 from probeval.studies.multiplicity import Multiplicity, multiplicity
@@ -33,7 +33,7 @@ NAN = float("nan")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PoolDescription(Brief):
+class PoolDescription(Record):
     """A campaign, its cuts, and relevance by the number of systems that retrieved a document; no measure in it."""
 
     facts: PoolFacts
@@ -123,7 +123,7 @@ def _relevant(pool: ReferencePool, kept: np.ndarray) -> float:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CampaignPool(Brief):
+class CampaignPool(Record):
     """A study of pools on one campaign.
 
     Parameters
@@ -287,11 +287,11 @@ class PoolStudy(CollectionStudy[CampaignPool]):
         """One row per campaign, depth and number of systems."""
         return self.side_by_side(CampaignPool.multiplicity_frame)
 
-    def views(self) -> tuple[View, ...]:
-        """The tables of :meth:`tables`."""
-        return tuple(self.tables().values())
+    def tables(self) -> tuple[Table, ...]:
+        """Those of :meth:`named_tables`."""
+        return tuple(self.named_tables().values())
 
-    def tables(self) -> dict[str, View]:
+    def named_tables(self) -> dict[str, Table]:
         """The tables by name: facts, tests, scores, teams, cuts, trends, multiplicity; without those that are empty."""
         rows, trends = self.to_frame(), self.trend_frame()
         names = self._named(rows)
@@ -310,7 +310,7 @@ class PoolStudy(CollectionStudy[CampaignPool]):
             ),
         }
         return {
-            name: View(frame, title, DECIMALS | {c: 3 for c in frame.columns if c.startswith("depth ")})
+            name: Table(frame, title, DECIMALS | {c: 3 for c in frame.columns if c.startswith("depth ")})
             for name, (frame, title) in shown.items()
             if len(frame)
         }

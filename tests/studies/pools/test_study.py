@@ -113,7 +113,7 @@ def test_a_team_is_compared_with_others_only(study, campaigns):
 
 def test_exits(study, tmp_path):
     assert repr(study) == "<PoolStudy: AP, P@5 by 14 sets of judgments, one, two>"
-    assert set(study.tables()) == {"facts", "tests", "scores", "teams", "cuts", "trends", "multiplicity"}
+    assert set(study.named_tables()) == {"facts", "tests", "scores", "teams", "cuts", "trends", "multiplicity"}
     for text in (study.summary(), study.to_markdown(), study.to_latex(), study._repr_html_()):
         assert "without team-2" in text
     page = probeval.report(study, tmp_path / "pools.html", command="probeval pool one two")
