@@ -1,4 +1,4 @@
-"""Display of objects: short reprs, HTML tables for notebooks, and the exits of every result."""
+"""Display of objects: short reprs, tables for people, HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pandas as pd
 from probeval.characters import printable
 from probeval.text_tables import DECIMALS, NOTHING, cell_text, is_text_column, latex_table, markdown_table, text_table
 
-__all__ = ["Described", "Record", "Result", "Table", "fact_table", "html_table", "summary_text"]
+__all__ = ["Described", "Record", "Table", "fact_table", "html_table", "summary_text"]
 
 WIDEST = 100  # characters of a repr
 SHORT = 44  # characters of a field in a repr
@@ -218,37 +218,6 @@ class Described(ABC):
 
     def __repr__(self) -> str:
         return _one_line(f"<{type(self).__name__}: {self._headline()}>")
-
-
-class Result(Described):
-    """The exits of a result: rows, plain data, text, HTML, Markdown, LaTeX, and one short line.
-
-    A class says what its rows and its plain data are, and in :meth:`tables` and :meth:`sentences` what people read.
-    """
-
-    @abstractmethod
-    def to_frame(self) -> pd.DataFrame:
-        """The rows: labels in columns and a plain index, as CSV has them."""
-
-    @abstractmethod
-    def to_dict(self) -> Any:
-        """The plain data that JSON prints."""
-
-    def tables(self) -> Sequence[Table]:
-        """The tables that :meth:`summary` and notebooks show."""
-        return (Table(self.to_frame(), self._headline()),)
-
-    def summary(self) -> str:
-        """The result for people: its tables, and a sentence or two."""
-        return summary_text(self.tables(), self.sentences())
-
-    def to_markdown(self) -> str:
-        """The tables in Markdown, with all rows."""
-        return "\n\n".join(view.markdown() for view in self.tables())
-
-    def to_latex(self) -> str:
-        r"""The tables in LaTeX, with all rows; they need ``\usepackage{booktabs}``."""
-        return "\n\n".join(view.latex() for view in self.tables())
 
 
 def fact_table(values: Mapping[str, object]) -> pd.DataFrame:

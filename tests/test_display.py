@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 
 from probeval.data import Scale, Votes
-from probeval.display import MOST_ROWS, Result, Table, html_table, summary_text
+from probeval.display import MOST_ROWS, Table, html_table, summary_text
 from probeval.features import compute_features
 from probeval.metrics import measure
 from probeval.relevance import FallbackModel, Uniform, aggregate_votes, synthetic_campaign
 from probeval.reliability import compare, dstudy, gstudy
+from probeval.results import Result
 from probeval.satisfaction import Satisfaction, load_agreement, load_mapping
 from probeval.scores import Verdict, evaluate
 from probeval.text_tables import text_table

@@ -18,8 +18,9 @@ import pytest
 
 import probeval
 from probeval.data import open_partitions, split, write_partitions
-from probeval.display import Described, Record, Result, Table
+from probeval.display import Described, Record, Table
 from probeval.reporting import Reporter
+from probeval.results import Result
 
 MOST_LINES, MOST_COLUMNS = 20, 100
 SHORT_FIELDS = re.compile(r"(str|int|float|bool|None|Policy|StoppingRule|tuple\[Addition, \.\.\.\])( \| None)?")

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from probeval.api import Evaluation, NextPairs, evaluate
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import DataError, MetricError, ProbevalError
+from probeval.results import Result
 
 if TYPE_CHECKING:
     import ir_measures

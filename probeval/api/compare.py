@@ -21,13 +21,14 @@ from probeval.api.tested import ComparisonTests, check_system, significant_by_bo
 from probeval.api.users import agreement_of, as_rope
 from probeval.data import Collection, Scale, with_reference
 from probeval.data.partitions import as_partitions
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import ReliabilityError, SatisfactionError
 from probeval.metrics import AnyMetric, Measured, Metric
 from probeval.records import About, part, task
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
 from probeval.reports.milestones import draw_queries
+from probeval.results import Result
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.ties import TIE

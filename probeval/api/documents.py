@@ -6,7 +6,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from probeval.relevance.answers.verdicts import AnswersDocument
 from probeval.scores.documents import EvaluateDocument, NewQuerySystem, RankedSystem
-from probeval.scores.labels import LabelsDocument
+from probeval.scores.labels import LabelsUsed
 from probeval.scores.trust import TrustDocument
 from probeval.scores.two_systems import DecidedPair
 from probeval.scores.verdict import VerdictDocument
@@ -41,7 +41,7 @@ class EvaluationDocument(EvaluateDocument):
         How reliable each source of labels is, if asked for.
     """
 
-    labels: NotRequired[LabelsDocument]
+    labels: NotRequired[LabelsUsed]
     answers: NotRequired[AnswersDocument]
     trust: NotRequired[TrustDocument]
 
@@ -112,7 +112,7 @@ class NextDocument(TypedDict):
     confidence: float
     stop: CheckedStop
     comparisons: VerdictDocument
-    labels: NotRequired[LabelsDocument]
+    labels: NotRequired[LabelsUsed]
     answers: NotRequired[AnswersDocument]
     next: list[NextPair]
 
@@ -326,7 +326,7 @@ class ModelComparisonsDocument(TypedDict):
     judged: int
     systems: list[RankedSystem]
     pairs: list[DecidedPair]
-    labels: NotRequired[LabelsDocument]
+    labels: NotRequired[LabelsUsed]
     goal: NotRequired[str]
     next: NotRequired[list[NextPair]]
     noticeable: NotRequired[float]

@@ -14,7 +14,7 @@ import pandas as pd
 from probeval.api.documents import EvaluationDocument, NextDocument, NextPair
 from probeval.data import OpenPair, WriteOptions, write_tasks
 from probeval.data.texts import as_text_mapping
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import ModelError
 from probeval.metrics import AnyMetric
 from probeval.relevance import Choice, Hierarchical
@@ -22,6 +22,7 @@ from probeval.relevance.answers.verdicts import AnswersUsed
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.hierarchical import Inference
 from probeval.reporting import SILENT, Reporter
+from probeval.results import Result
 from probeval.schema import records
 from probeval.scores import (
     Comparison,

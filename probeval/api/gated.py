@@ -10,8 +10,9 @@ import pandas as pd
 
 from probeval.api.documents import GateCheckDocument, GateDocument, GateForecastDocument, GateVerdict
 from probeval.api.evaluation import Evaluation
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import ScoreError
+from probeval.results import Result
 from probeval.scores import Comparison, Ranking
 from probeval.scores.two_systems import on_new_queries
 from probeval.text_tables import markdown_table

@@ -11,7 +11,8 @@ import pandas as pd
 
 from probeval.api.documents import ModelComparisonsDocument
 from probeval.api.evaluation import Evaluation, NextPairs
-from probeval.display import Result, Table
+from probeval.display import Table
+from probeval.results import Result
 from probeval.scores import ScoreEstimate, TwoSystems, decide, without_labels
 from probeval.scores.two_systems import DecidedPair
 

@@ -22,12 +22,13 @@ from probeval.api.evidence import (
 )
 from probeval.api.settings import MEASURE, Level, Scoring, Work
 from probeval.data import Collection, Scale, with_reference
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import DataError, ModelError, did_you_mean
 from probeval.metrics import AnyMetric
 from probeval.records import About, task
 from probeval.relevance import Choice
 from probeval.reporting import Reporter
+from probeval.results import Result
 from probeval.schema import records
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Judging, LaterSystem, ModelScore, judge_later, measure_later

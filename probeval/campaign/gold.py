@@ -18,8 +18,9 @@ from probeval.data.collection import read_judgments
 from probeval.data.files import suffix
 from probeval.data.scale import Scale
 from probeval.data.tables import column_names, ids, read_table
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import CampaignError, DataError, did_you_mean
+from probeval.results import Result
 from probeval.schema import records
 
 __all__ = [

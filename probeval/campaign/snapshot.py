@@ -17,8 +17,9 @@ import pandas as pd
 
 from probeval.campaign.events import Pair, Question
 from probeval.campaign.tables import digest_of
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
+from probeval.results import Result
 from probeval.scores.documents import RankedSystem
 from probeval.selection import AuditDocument, AuditReport, Pick, Stopping
 from probeval.selection.rules import CONFIDENCE

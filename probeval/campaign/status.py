@@ -28,8 +28,9 @@ from probeval.campaign.shares import (
 )
 from probeval.campaign.snapshot import ModelSnapshot, SnapshotDocument, judgments_left, target_confidence, way_come
 from probeval.campaign.state import State
-from probeval.display import Result, Table, fact_table
+from probeval.display import Table, fact_table
 from probeval.reliability.agreement import krippendorff_alpha
+from probeval.results import Result
 from probeval.schema import records
 from probeval.selection import Stopping
 

@@ -11,7 +11,8 @@ import pandas as pd
 
 from probeval.campaign.state import State
 from probeval.data.pool import Pool
-from probeval.display import Result, Table
+from probeval.display import Table
+from probeval.results import Result
 from probeval.schema import records
 
 __all__ = ["Topic", "TopicDocument", "TopicList", "TopicsDocument", "topics_of"]

@@ -14,13 +14,14 @@ import typer
 
 from probeval.cli.completion import COMPLETIONS
 from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Messages
+from probeval.cli.output import Messages, write_result
 from probeval.records import SAME, About, Input, inputs
+from probeval.results import Result
 
 __all__ = ["VERBS", "FieldsOf", "Output", "Printed", "command", "spelled", "verb"]
 
-F = TypeVar("F", bound=Callable[..., None])
-VERBS: dict[str, tuple[str, Callable[..., None]]] = {}  # by name: a line on it, and the function
+F = TypeVar("F", bound=Callable[..., Any])
+VERBS: dict[str, tuple[str, Callable[..., Any]]] = {}  # by name: a line on it, and the function
 
 
 def verb(summary: str, *, name: str | None = None) -> Callable[[F], F]:
@@ -59,14 +60,16 @@ class FieldsOf:
     record: type
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
+def command(function: Callable[..., Any]) -> Callable[..., None]:
     """Return the command of a verb: a function for Typer, with the fields of the verb's records as its parameters.
 
     A parameter of the verb that is no record is an option of its own. If it has the name of a field, it stands in its
     place, and the record gets its value, the first of several. What a record reports goes to the messages of
     :class:`Output`. A parameter marked by :class:`FieldsOf` takes the fields of a record without their defaults.
+
+    What the verb returns is printed: a result, a record or a tuple of records. Its type is that of the verb's JSON.
     """
-    hints = get_type_hints(function, include_extras=True)
+    hints = _parameter_types(function)
     parameters = inspect.signature(function).parameters
     records = {name: hints[name] for name in parameters if isinstance(hints[name], type) and is_dataclass(hints[name])}
     some = {name: mark for name in parameters if isinstance(mark := _mark(hints[name]), FieldsOf)}
@@ -94,14 +97,35 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             made[name] = {field: value for field, value in read.items() if value is not None}
         for name, one in own.items():
             made[name] = _value(one, values[name]) if isinstance(one, Input) else values[name]
-        function(**made)
+        result = function(**made)
+        if result is not None:
+            _print(result, next(shown for shown in made.values() if isinstance(shown, Printed)))
 
     made_of = map(_parameter, shown.values())
     ready = sorted(made_of, key=_order)
-    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    run.__name__, run.__doc__, run.verb = function.__name__, function.__doc__, function  # type: ignore[attr-defined]
     run.__signature__ = inspect.Signature(ready)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in ready}
     return run
+
+
+def _parameter_types(function: Callable[..., Any]) -> dict[str, Any]:
+    """The types of a verb's parameters; that of its result may be slow to import."""
+    annotations = {name: kind for name, kind in function.__annotations__.items() if name != "return"}
+    return get_type_hints(
+        type("_", (), {"__annotations__": annotations, "__module__": function.__module__}), include_extras=True
+    )
+
+
+def _print(result: Any, output: Printed) -> None:
+    """Print a result: data on stdout, then its sentences on stderr; end with its exit code."""
+    write_result(result, output.output_format)
+    if isinstance(result, Result):
+        if isinstance(output, Output):
+            for sentence in result.sentences():
+                output.messages.say(sentence)
+        if result.exit_code:
+            raise typer.Exit(result.exit_code)
 
 
 def _order(parameter: inspect.Parameter) -> tuple[bool, bool]:

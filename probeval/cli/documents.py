@@ -23,7 +23,6 @@ __all__ = [
     "ReportDocument",
     "TeamDocument",
     "TruthDocument",
-    "VerbDocument",
 ]
 
 
@@ -210,10 +209,3 @@ class ConvertDocument(TypedDict):
     format: str
     judgments: int
     assessors: int
-
-
-class VerbDocument(TypedDict):
-    """A verb whose output has a schema."""
-
-    verb: str
-    output: str

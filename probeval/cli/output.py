@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,13 +20,13 @@ from probeval.cli.options import OutputFormat
 from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError, ProbevalWarning, did_you_mean
 from probeval.reporting import Reporter, TimeEstimate
+from probeval.results import Result, frame, json_text
 from probeval.text_tables import latex_table, markdown_table, text_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.progress import Progress as RichProgress
 
-    from probeval.display import Result
 
 __all__ = [
     "Messages",
@@ -132,15 +131,7 @@ class Messages(Reporter):
 
 def write_json(document: Any) -> None:
     """Write a JSON document to stdout; numbers that are not finite become null."""
-    typer.echo(json_safe(json.dumps(_finite(document), indent=2, ensure_ascii=False)))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(v) for key, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    typer.echo(json_safe(json_text(document)))
 
 
 def write_csv(frame: pd.DataFrame, *, header: bool = True) -> None:
@@ -176,10 +167,17 @@ def write(frame: pd.DataFrame, document: Any, output_format: OutputFormat, *, ti
         write_table(frame, output_format, title=title)
 
 
-def write_result(result: Result, output_format: OutputFormat) -> None:
-    """Write a result in this format: its plain data, its rows, or the tables that people read."""
+def write_result(result: Any, output_format: OutputFormat) -> None:
+    """Write what a verb returns: a result, a record or a tuple of records.
+
+    A result has rows for CSV, and tables that people read; a record is a row, and a tuple of records a table.
+    """
     if output_format is OutputFormat.json:
-        write_json(result.to_dict())
+        write_json(result)
+    elif not isinstance(result, Result):
+        several = result if isinstance(result, tuple) else (result,)
+        table = frame(several, type(several[0])) if several else pd.DataFrame()
+        (write_csv if output_format is OutputFormat.csv else partial(write_table, output_format=output_format))(table)
     elif output_format is OutputFormat.csv:
         write_csv(result.to_frame())
     else:

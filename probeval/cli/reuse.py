@@ -12,9 +12,9 @@ from probeval.cli.options import OutputFormat
 from probeval.cli.output import Messages, write_csv, write_json, write_table
 from probeval.data.files import write_bytes
 from probeval.data.spreadsheets import csv_text
-from probeval.display import Result
 from probeval.errors import ProbevalError
 from probeval.records import About, part
+from probeval.results import Result
 
 __all__ = ["reuse"]
 

@@ -13,8 +13,8 @@ import pandas as pd
 
 from probeval.arrays import Bools, Floats, frozen
 from probeval.data.pool import Pool
-from probeval.display import Result
 from probeval.errors import FeatureError, did_you_mean
+from probeval.results import Result
 
 __all__ = ["DEFINITIONS", "FeatureName", "FeatureTable", "factors", "feature_names", "needs", "shrinkage"]
 

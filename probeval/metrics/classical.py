@@ -12,12 +12,13 @@ import pandas as pd
 from probeval.arrays import Floats, Ids, frozen
 from probeval.data.collection import as_judgments, as_runs
 from probeval.data.scale import Scale
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.metrics.aggregates import AGGREGATES, aggregate_queries, check_aggregate
 from probeval.metrics.bounds import bounds
 from probeval.metrics.convert import AnyMetric, metric_of
 from probeval.metrics.lists import Lists
 from probeval.metrics.metric import Metric
+from probeval.results import Result
 from probeval.ties import TIE
 
 __all__ = ["Measured", "MeasuredDocument", "MeasuredSystem", "PairDifference", "QueryScore", "measure"]

@@ -20,11 +20,11 @@ from probeval.data.judgments import Judgments
 from probeval.data.magnitudes import as_magnitudes
 from probeval.data.tables import read_table
 from probeval.data.votes import Votes, as_votes
-from probeval.display import Result
 from probeval.errors import DataError, did_you_mean
 from probeval.preferences.magnitudes import mean_numbers, normalised_magnitudes
 from probeval.preferences.ratios import ratio_scores
 from probeval.preferences.shares import combine_questions, grades_by_shares, relevance_shares, win_shares
+from probeval.results import Result
 from probeval.schema import records
 
 __all__ = ["SCORING", "DocumentScores", "DocumentScoresDocument", "ScoredDocument", "score_documents"]

@@ -15,9 +15,10 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool, QueryBlock
 from probeval.data.problem import Grades
 from probeval.data.scale import UNJUDGED, Scale, count_at_least
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import ModelError
 from probeval.relevance.outside import Outside, OutsideStreams, exact_counts
+from probeval.results import Result
 from probeval.streams import query_streams
 from probeval.threads import in_order
 

@@ -12,12 +12,13 @@ from probeval.arrays import Floats, Ints, frozen
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import MetricError
 from probeval.metrics import AnyMetric, Lists, Metric, metric_of
 from probeval.metrics.bands import band_starts, banded, worst_case
 from probeval.metrics.ties import expected
 from probeval.reliability.one_sided import noninferiority_test
+from probeval.results import Result
 from probeval.schema import records
 
 __all__ = ["BandStudy", "BandStudyDocument", "BandedSystem", "band_study"]

@@ -12,10 +12,11 @@ from typing import NotRequired, TypedDict, cast
 
 import pandas as pd
 
-from probeval.display import Record, Result, Table
+from probeval.display import Record, Table
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.coefficients import COEFFICIENTS, Estimate, EstimateDocument
 from probeval.reliability.gstudy import GStudy
+from probeval.results import Result
 
 __all__ = ["MAPPINGS", "QUERIES", "DStudies", "DStudy", "DStudyDocument", "Needed", "StudyPoint", "dstudy"]
 

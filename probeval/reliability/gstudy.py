@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats, frozen
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.anova import MeanSquares, mean_squares
 from probeval.reliability.bootstrap import bootstrap
@@ -22,6 +22,7 @@ from probeval.reliability.coefficients import Estimate, EstimateDocument, analyt
 from probeval.reliability.designs import Design
 from probeval.reliability.estimation import clipped, decompose, decompose_again, posterior
 from probeval.reliability.observed import CROSSED, Observed, observe
+from probeval.results import Result
 
 __all__ = ["INTERVALS", "METHODS", "GStudies", "GStudy", "GStudyDocument", "gstudy"]
 

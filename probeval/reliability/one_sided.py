@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from probeval.arrays import Floats, Ints
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import ReliabilityError
 from probeval.metrics import Measured
 from probeval.reliability.effect_sizes import EffectSizes, mean_effect
@@ -20,6 +20,7 @@ from probeval.reliability.observed import Observed
 from probeval.reliability.paired import SAMPLES, TESTS, run_test
 from probeval.reliability.significance import as_scores
 from probeval.reliability.twoway import signed
+from probeval.results import Result
 from probeval.schema import records
 from probeval.ties import TIE
 

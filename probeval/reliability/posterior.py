@@ -24,11 +24,12 @@ from scipy.special import betaln, expit, log_expit
 
 from probeval.arrays import Floats
 from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, load, sample
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.metrics import Measured
 from probeval.reliability.observed import Observed
 from probeval.reliability.significance import as_scores
+from probeval.results import Result
 from probeval.schema import records
 from probeval.scores.documents import NewQuerySystem, UserEffects
 

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from probeval.arrays import Bools, Floats, Ints
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import ProbevalWarning, ReliabilityError, did_you_mean
 from probeval.metrics import Measured
 from probeval.reliability.documents import ComparedPair, ComparedSystem, PairwiseDocument
@@ -26,6 +26,7 @@ from probeval.reliability.multiple import CORRECTIONS, Friedman, adjust, friedma
 from probeval.reliability.observed import Observed, observe
 from probeval.reliability.paired import ALTERNATIVES, SAMPLES, TESTS, differences, pair_index, run_test
 from probeval.reliability.twoway import signed
+from probeval.results import Result
 from probeval.schema import records
 
 __all__ = ["COMPARISONS", "Pairwise", "as_scores", "compare"]

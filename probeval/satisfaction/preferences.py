@@ -18,11 +18,12 @@ from numpy.typing import ArrayLike
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
 from probeval.data.scale import Scale
 from probeval.data.tables import cell_text, numbers, read_table
-from probeval.display import Described, Result, Table
+from probeval.display import Described, Table
 from probeval.errors import DataError, SatisfactionError, did_you_mean
 from probeval.metrics import AnyMetric
 from probeval.metrics.mapping import EDGE, TENTHS, SatMapping, fit_mapping, published_names, tenths
 from probeval.metrics.users_file import is_users_file, read_users_file
+from probeval.results import Result
 from probeval.schema import records
 
 __all__ = [

@@ -16,11 +16,12 @@ from probeval.arrays import Floats, Ids, Ints
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.display import Record, Result, Table
+from probeval.display import Record, Table
 from probeval.errors import SatisfactionError
 from probeval.metrics import AnyMetric, measure
 from probeval.metrics.convert import metric_of
 from probeval.metrics.mapping import EDGE, TENTHS, tenths
+from probeval.results import Result
 
 __all__ = ["ListQuestion", "ListQuestions", "ListQuestionsDocument", "choose_lists"]
 

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, ndtri, stdtr, stdtrit, xlog1py, xlogy
 
 from probeval.arrays import Bools, Floats, frozen
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import SatisfactionError, did_you_mean
 from probeval.metrics import Measured
 from probeval.metrics.mapping import SatMapping
+from probeval.results import Result
 from probeval.satisfaction.new_query import NewQuery, default_family, predict_query
 from probeval.satisfaction.preferences import Agreement
 from probeval.schema import records

@@ -16,8 +16,9 @@ import pandas as pd
 from scipy.special import ndtr, stdtr
 
 from probeval.arrays import Bools, Floats, Ints, frozen
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import ScoreError
+from probeval.results import Result
 from probeval.scores.documents import (
     ComparisonDocument,
     PairDifference,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import TypedDict, cast
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
-import pandas as pd
 
 from probeval.data.observers import ObserverSpec
 from probeval.data.problem import Problem
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.features import feature_names, needs
 from probeval.relevance.inference.laplace import LaplacePosterior
 from probeval.relevance.models.base import FallbackModel, Predicts
@@ -19,12 +18,11 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.labels import CalibratedLabels, LabelsAsGrades
 from probeval.relevance.observers.trust import agreement
 from probeval.relevance.observers.worth import judgments_to_tell
+from probeval.results import Result
 from probeval.scores.estimate import ScoreEstimate
 
 __all__ = [
     "LabelSource",
-    "LabelSourceDocument",
-    "LabelsDocument",
     "LabelsUsed",
     "labels_of",
     "labels_used",
@@ -41,72 +39,32 @@ KNOWN = {
 }
 
 
-class LabelSourceDocument(TypedDict):
-    """A source of labels.
-
-    Parameters
-    ----------
-    source, kind, family
-        Its name, ``machine``, ``similarity`` or ``person``, and its family.
-    known
-        Whether the model has learned from its labels before (``yes``), from those of its family (``family``), or not
-        (``no``); null where the model does not learn about observers.
-    labelled, judged
-        The share of the pool with a label, and the number of judged pairs among these.
-    correlation, equal
-        On these: the correlation of labels and grades, and the share of equal ones on a common scale; null if unknown.
-    slope
-        The weight of its labels: their change, in standard deviations, per logit of relevance; null if unknown.
-    p_reversed
-        The probability that its scale is reversed; null if unknown.
-    needed
-        About how many judgments are missing to tell numbers by a judge of relevance from similarities; null for a
-        source whose kind is known, or told.
-    """
-
-    source: str
-    kind: str
-    family: str
-    known: str | None
-    labelled: float
-    judged: int
-    correlation: float | None
-    equal: float | None
-    slope: float | None
-    p_reversed: float | None
-    needed: int | None
-
-
-class LabelsDocument(TypedDict):
-    """The sources of labels of a campaign.
-
-    Parameters
-    ----------
-    used
-        Whether the model uses labels.
-    sources
-        One entry per source.
-    """
-
-    used: bool
-    sources: list[LabelSourceDocument]
-
-
 @dataclass(frozen=True)
 class LabelSource:
-    """A source of labels as a campaign uses it; the parameters are those of :class:`LabelSourceDocument`."""
+    """A source of labels as a collection uses it."""
 
     source: str
-    kind: str
+    kind: Annotated[str, "``machine``, ``similarity`` or ``person``."]
     family: str
-    known: str | None
-    labelled: float
-    judged: int
-    correlation: float | None
-    equal: float | None
-    slope: float | None
-    p_reversed: float | None = None
-    needed: int | None = None
+    known: Annotated[
+        str | None,
+        "Whether the model has learned from its labels before (``yes``), from those of its family (``family``), or not "
+        "(``no``); null where the model does not learn about observers.",
+    ]
+    labelled: Annotated[float, "The share of the pool with a label."]
+    judged: Annotated[int, "The number of judged pairs among these."]
+    correlation: Annotated[float | None, "On these, the correlation of labels and grades; null if unknown."]
+    equal: Annotated[float | None, "On these, the share of equal ones on a common scale; null if unknown."]
+    slope: Annotated[
+        float | None,
+        "The weight of its labels: their change, in standard deviations, per logit of relevance; null if unknown.",
+    ]
+    p_reversed: Annotated[float | None, "The probability that its scale is reversed; null if unknown."] = None
+    needed: Annotated[
+        int | None,
+        "About how many judgments are missing to tell numbers by a judge of relevance from similarities; null for a "
+        "source whose kind is known, or told.",
+    ] = None
 
     @property
     def is_rated(self) -> bool:
@@ -139,32 +97,13 @@ class LabelSource:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelsUsed(Result):
-    """The sources of labels of a campaign.
+    """The sources of labels of a collection."""
 
-    Parameters
-    ----------
-    sources
-        One per column of labels.
-    used
-        Whether the model uses labels.
-    """
-
-    sources: tuple[LabelSource, ...]
-    used: bool = True
+    sources: Annotated[tuple[LabelSource, ...], "One entry per source."]
+    used: Annotated[bool, "Whether the model uses labels."] = True
 
     def _headline(self) -> str:
         return f"{len(self.sources)} sources of labels"
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per source, with the keys of :class:`LabelSourceDocument` as columns."""
-        frame = pd.DataFrame(self.to_dict()["sources"], columns=list(LabelSourceDocument.__annotations__))
-        numbers = ("correlation", "equal", "slope", "p_reversed", "needed")
-        return frame.astype(dict.fromkeys(numbers, float))
-
-    def to_dict(self) -> LabelsDocument:
-        """The sources as plain data for JSON."""
-        sources = [cast("LabelSourceDocument", asdict(source)) for source in self.sources]
-        return {"used": self.used, "sources": sources}
 
     def tables(self) -> tuple[Table]:
         """One row per source."""

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from probeval.arrays import Floats, Ids, Ints, frozen
-from probeval.display import Described, Record, Result, Table
+from probeval.display import Described, Record, Table
 from probeval.errors import ScoreError, did_you_mean
 from probeval.metrics import AGGREGATES, Metric
 from probeval.metrics.aggregates import EPSILON, aggregate_queries
+from probeval.results import Result
 from probeval.scores.compare import Comparison, Ranking
 from probeval.scores.documents import QueryScore, ScoresDocument, scored_system
 from probeval.scores.ideal import Ideal

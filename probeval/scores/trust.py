@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import DataError, ModelError
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.observers.trust import ObserverTrust, examine
 from probeval.reporting import SILENT, Reporter
+from probeval.results import Result
 from probeval.scores.estimate import ScoreEstimate
 from probeval.streams import Purpose, stream
 

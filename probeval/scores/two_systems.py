@@ -8,8 +8,9 @@ from typing import NotRequired
 import numpy as np
 import pandas as pd
 
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.relevance.models.hierarchical import Hierarchical
+from probeval.results import Result
 from probeval.scores.compare import Comparison
 from probeval.scores.documents import UserEffects
 from probeval.scores.estimate import ScoreEstimate

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools
-from probeval.display import Result
+from probeval.results import Result
 from probeval.scores.compare import Ranking
 from probeval.ties import TIE
 

@@ -22,7 +22,8 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from probeval.arrays import Floats
-from probeval.display import Record, Result, Table
+from probeval.display import Record, Table
+from probeval.results import Result
 from probeval.selection.batch import Batch
 from probeval.selection.bets import BETS, Residuals, e_process
 from probeval.selection.judging import JudgingState

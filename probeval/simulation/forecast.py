@@ -20,10 +20,11 @@ from scipy.special import stdtrit
 
 from probeval.arrays import Codes, Floats, Ints, frozen
 from probeval.data.judgments import Judgments
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import ProbevalWarning, SelectionError
 from probeval.parallel import parallel
 from probeval.reporting import SILENT, Reporter
+from probeval.results import Result
 from probeval.schema import records
 from probeval.scores import Ranking
 from probeval.selection import JudgingState

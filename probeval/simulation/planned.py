@@ -7,7 +7,8 @@ from typing import NotRequired, TypedDict, cast
 
 import pandas as pd
 
-from probeval.display import Result, Table
+from probeval.display import Table
+from probeval.results import Result
 from probeval.simulation.forecast import Forecast, ForecastStep
 
 __all__ = ["Plan", "PlanDocument", "Planned", "PlannedDocument"]

@@ -16,11 +16,12 @@ from probeval.arrays import Bools, Floats
 from probeval.data.collection import Collection, judged_share
 from probeval.data.judgments import Judgments
 from probeval.data.scale import Scale
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import DataError
 from probeval.metrics import Metric
 from probeval.metrics.classical import measure
 from probeval.reporting import SILENT, Reporter
+from probeval.results import Result
 from probeval.scores.moments import weight_matrix
 from probeval.selection.judging import JudgingState
 from probeval.selection.reuse import contributed, newcomer_interval, team_names, without

@@ -8,7 +8,8 @@ from operator import ne
 
 import pandas as pd
 
-from probeval.display import Result, Table
+from probeval.display import Table
+from probeval.results import Result
 from probeval.selection import AuditReport
 from probeval.simulation.documents import AssessorDocument, Ending, SimulationDocument, TrajectoryDocument
 from probeval.simulation.points import Point

@@ -8,8 +8,9 @@ from typing import Literal, TypedDict
 
 import pandas as pd
 
-from probeval.display import Record, Result, Table
+from probeval.display import Record, Table
 from probeval.errors import ScoreError
+from probeval.results import Result
 from probeval.schema import records
 from probeval.simulation.documents import StopDocument
 from probeval.simulation.points import Point, PointDocument

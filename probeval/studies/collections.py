@@ -8,10 +8,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import pandas as pd
 
-from probeval.display import Result
 from probeval.errors import DataError, did_you_mean
 from probeval.parallel import parallel
 from probeval.reporting import SILENT, Reporter
+from probeval.results import Result
 
 __all__ = ["CollectionPart", "CollectionStudy", "over_collections"]
 

@@ -13,9 +13,10 @@ from probeval.arrays import Floats, Ids, Ints
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.display import Record, Result, Table
+from probeval.display import Record, Table
 from probeval.metrics.lists import Lists
 from probeval.metrics.weights import divide
+from probeval.results import Result
 
 __all__ = [
     "Confusion",

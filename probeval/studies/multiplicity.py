@@ -15,8 +15,9 @@ from scipy.special import expit
 
 from probeval.arrays import Floats, Ints, frozen
 from probeval.data.collection import Collection
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.errors import FeatureError
+from probeval.results import Result
 from probeval.schema import records
 
 __all__ = ["Multiplicity", "MultiplicityBand", "MultiplicityDocument", "fit_multiplicity", "multiplicity"]

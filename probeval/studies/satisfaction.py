@@ -17,11 +17,12 @@ import pandas as pd
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.data.tables import cell_text
-from probeval.display import Record, Result, Table
+from probeval.display import Record, Table
 from probeval.errors import ProbevalWarning, SatisfactionError
 from probeval.metrics.mapping import MIDPOINTS, SHAPES, TENTHS, SatMapping, tenths
 from probeval.metrics.users_file import FORMAT, VERSION, write_users_file
 from probeval.preferences.quality import ShareInterval, wilson_interval
+from probeval.results import Result
 from probeval.satisfaction.answers import ListAnswers
 from probeval.satisfaction.preferences import Agreement
 from probeval.schema import records

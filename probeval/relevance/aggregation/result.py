@@ -13,11 +13,12 @@ from probeval.arrays import Codes, Floats, Ints, frozen, objects
 from probeval.data.judgments import Judgments
 from probeval.data.scale import Scale
 from probeval.data.votes import Votes
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.relevance.aggregation.curves import LOG_SLOPE, SHIFT
 from probeval.relevance.aggregation.model import FittedVotes
 from probeval.relevance.aggregation.workers import KINDS
 from probeval.relevance.distribution import RelevanceDistribution
+from probeval.results import Result
 from probeval.schema import records
 
 __all__ = ["Aggregation", "AggregationDocument", "WorkerDocument"]

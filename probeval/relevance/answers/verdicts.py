@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
-from probeval.display import Result, Table
+from probeval.display import Table
 from probeval.relevance.answers.assessors import SIGNS, OwnAnswers, fitted, others_say
 from probeval.relevance.answers.observations import AnswerRows
 from probeval.relevance.answers.questions import LOG_SLOPE, SHIFT
+from probeval.results import Result
 
 if TYPE_CHECKING:
     from probeval.relevance.answers.fit import AnswerEvidence
