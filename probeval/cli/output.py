@@ -173,7 +173,7 @@ def write_result(result: Any, output_format: OutputFormat) -> None:
     A result has rows for CSV, and tables that people read; a record is a row, and a tuple of records a table.
     """
     if output_format is OutputFormat.json:
-        write_json(result)
+        write_json(result.to_dict() if isinstance(result, Result) else result)
     elif not isinstance(result, Result):
         several = result if isinstance(result, tuple) else (result,)
         table = frame(several, type(several[0])) if several else pd.DataFrame()
