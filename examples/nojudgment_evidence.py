@@ -98,7 +98,7 @@ def agreement(said: np.ndarray, true: np.ndarray) -> dict[str, float]:
 
 def row(name: str, way: str, scores: Scores, true: np.ndarray) -> Row:
     """A distribution of scores against the truth."""
-    table = scores.to_frame(level=LEVEL).set_index("system").loc[list(scores.systems)]
+    table = scores.at(LEVEL).to_frame().set_index("system").loc[list(scores.systems)]
     inside = (table["lower"].to_numpy() <= true + TIE) & (true - TIE <= table["upper"].to_numpy())
     # The same of each score less the mean over systems: the common level apart.
     contrast = np.eye(len(true)) - 1 / len(true)

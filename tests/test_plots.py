@@ -50,7 +50,7 @@ def test_the_ranking_has_the_best_on_top_with_its_interval(ranking):
     assert [t.get_text() for t in ax.get_yticklabels()] == ["c", "a", "b", "d"]
     bottom, top = ax.get_ylim()
     assert top < bottom  # the first row is the highest
-    table = ranking.to_frame(level=0.9)
+    table = ranking.at(0.9).to_frame()
     bars = [segment[:, 0] for segment in ax.collections[0].get_segments()]
     np.testing.assert_allclose(bars, table[["lower", "upper"]].to_numpy())
     np.testing.assert_allclose(ax.lines[0].get_xdata(), table["mean"])

@@ -280,7 +280,7 @@ def _system(name: str) -> str:
 
 def _columns(name: str, evaluation: Evaluation, systems: Sequence[str], baseline: str | None) -> pd.DataFrame:
     """The expected scores by a measure, with intervals, in the order of the systems."""
-    rows = evaluation.scores.to_frame(level=evaluation.level).set_index("system").loc[list(systems)]
+    rows = evaluation.scores.to_frame().set_index("system").loc[list(systems)]
     columns: dict[str, Any] = {EXPECTED: rows["mean"], LOWER: rows["lower"], UPPER: rows["upper"]}
     if baseline is not None:
         other = _system(baseline)

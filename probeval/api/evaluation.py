@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
 
-from probeval.api.documents import EvaluationDocument, NextDocument, NextPair
 from probeval.data import OpenPair, WriteOptions, write_tasks
 from probeval.data.texts import as_text_mapping
 from probeval.display import Table
@@ -22,8 +22,7 @@ from probeval.relevance.answers.verdicts import AnswersUsed
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.hierarchical import Inference
 from probeval.reporting import SILENT, Reporter
-from probeval.results import Result
-from probeval.schema import records
+from probeval.results import UNSET, Named, Result, UnsetType, changed, key, plain, rows
 from probeval.scores import (
     Comparison,
     LabelsUsed,
@@ -35,7 +34,6 @@ from probeval.scores import (
     labels_of,
     trust,
 )
-from probeval.scores.documents import EvaluateDocument
 from probeval.scores.evaluate import as_metric
 from probeval.scores.trust import MARGIN
 from probeval.streams import Purpose, stream
@@ -44,16 +42,18 @@ from probeval.ties import TIE
 if TYPE_CHECKING:
     from probeval.reports import Page
     from probeval.satisfaction import Agreement, SatMapping
-    from probeval.selection import JudgingState, Stopping, StoppingCheck
+    from probeval.selection import Fairness, JudgingState, Stopping, StoppingCheck
 
-__all__ = ["RANKING_DRAWS", "Evaluation", "NextPairs"]
+__all__ = ["RANKING_DRAWS", "CheckedStop", "Evaluation", "Evaluations", "NextPair", "NextPairs"]
 
 RANKING_DRAWS = 10_000  # of scores, for the probabilities of ranks of one evaluation
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Result):
-    """Systems evaluated by one measure, with the judgments so far and a model for the rest.
+    """A ranking, and the model that it rests on.
+
+    Systems are evaluated by one measure, with the judgments so far and a model for the rest.
 
     Parameters
     ----------
@@ -65,6 +65,8 @@ class Evaluation(Result):
         The probability of intervals.
     notes
         Remarks on the data and the model.
+    per_query
+        Whether the JSON and the table have one row per system and query.
 
     Examples
     --------
@@ -81,6 +83,10 @@ class Evaluation(Result):
     choice: Choice
     level: float = 0.95
     notes: tuple[str, ...] = ()
+    per_query: bool = False
+    trust_report: Annotated[
+        TrustReport | UnsetType, "How reliable each source of labels is, if asked for.", Named("trust")
+    ] = UNSET
 
     def _headline(self) -> str:
         scores = self.scores
@@ -92,12 +98,18 @@ class Evaluation(Result):
     @property
     def scores(self) -> Scores:
         """The joint distribution of all systems' mean scores."""
-        return self.estimate.scores
+        return self.ranking.scores
 
-    @property
+    @key.named("model")
+    def model_name(self) -> str:
+        """The name of the model."""
+        return self.choice.name
+
+    @key.flat
     def ranking(self) -> Ranking:
         """The systems by falling mean score, with rank probabilities."""
-        return self.estimate.ranking
+        ranking = self.estimate.ranking.at(self.level)
+        return changed(ranking, scores=changed(ranking.scores, per_query=True)) if self.per_query else ranking
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -113,6 +125,16 @@ class Evaluation(Result):
     def answers(self) -> AnswersUsed:
         """The answers of assessors about documents, and whether each assessor is attentive, careless or reversed."""
         return self.estimate.answers_used
+
+    @key.named("labels")
+    def labels_shown(self) -> LabelsUsed | UnsetType:
+        """The sources of labels, where there are any."""
+        return self.labels if self.labels.sources else UNSET
+
+    @key.named("answers")
+    def answers_shown(self) -> AnswersUsed | UnsetType:
+        """The answers about documents and their assessors, where there are any."""
+        return self.answers if self.answers.assessors else UNSET
 
     def by(self, metric: AnyMetric, *, depth: int | None = None) -> Evaluation:
         """The same collection evaluated by another measure; measures of one depth share one prediction.
@@ -180,8 +202,8 @@ class Evaluation(Result):
         rng = stream(how.seed, Purpose.PREDICTION)
         return how.model.infer(now.problem, inference=inference, rng=rng, **options)
 
-    def fairness(self) -> pd.DataFrame:
-        """The judged share of each team's documents, and its effect on scores; one row per team."""
+    def fairness(self) -> Fairness:
+        """The judged share of each team's documents, and its effect on scores."""
         from probeval.selection import fairness
 
         return fairness(self.estimate.with_all_pairs)
@@ -247,7 +269,7 @@ class Evaluation(Result):
     @property
     def headline(self) -> str:
         """Judgments, the meaning of the intervals, and the confidence of the ranking, in one sentence."""
-        return self.ranking.sentences(level=self.level)[0]
+        return self.ranking.sentences()[0]
 
     def identical_systems(self) -> list[list[str]]:
         """Groups of systems that retrieved the same documents and certainly have the same score."""
@@ -265,89 +287,176 @@ class Evaluation(Result):
 
     def to_frame(self, *, per_query: bool = False) -> pd.DataFrame:
         """One row per system, best first; or one row per system and query."""
-        return self.scores.to_frame(per_query=True) if per_query else self.ranking.to_frame(level=self.level)
+        if per_query or self.per_query:
+            return self.scores.to_frame(per_query=True)
+        return self.ranking.to_frame()
 
-    def to_dict(self, *, per_query: bool = False) -> EvaluationDocument:
+    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """The evaluation as plain data, as ``probeval evaluate --format json`` prints it."""
-        document = self.ranking.to_dict(level=self.level, per_query=per_query)
-        named: EvaluateDocument = {"metric": document["metric"], "model": self.choice.name, **document}
-        result = cast("EvaluationDocument", named)
-        if self.labels.sources:
-            result["labels"] = self.labels.to_dict()
-        if self.answers.assessors:
-            result["answers"] = self.answers.to_dict()
-        return result
+        return dict(plain(changed(self, per_query=per_query or self.per_query)))
 
-    def tables(self) -> tuple[Table]:
-        """The ranking, with its intervals."""
-        return (Table(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
+    def tables(self) -> tuple[Table, ...]:
+        """The ranking with its intervals, or every query; the trust report, if asked for."""
+        shown = None if self.per_query else ("mean", "lower", "upper")
+        trust = () if self.trust_report is UNSET else self.trust_report.tables()
+        return (Table(self.to_frame(), str(self.scores.metric), intervals=shown), *trust)
 
     def sentences(self) -> list[str]:
-        """The headline, the ideal list, the ties, then notes on the data and the model."""
-        return [*self.ranking.sentences(level=self.level), *self.notes]
+        """The headline, the ideal list, the ties, what labels are worth if asked for, then notes."""
+        trust = () if self.trust_report is UNSET else self.trust_report.sentences()
+        return [*self.ranking.sentences(), *trust, *self.notes]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluations(Result):
+    """Several evaluations, one per measure."""
+
+    results: Annotated[tuple[Evaluation, ...], "One entry per measure."]
+
+    def _headline(self) -> str:
+        return f"{len(self.results)} measures"
+
+    def to_frame(self) -> pd.DataFrame:
+        """The rows of every evaluation, with the measure in the last column."""
+        return pd.concat([one.to_frame().assign(metric=str(one.scores.metric)) for one in self.results])
+
+    def tables(self) -> tuple[Table, ...]:
+        """Those of every evaluation."""
+        return tuple(table for one in self.results for table in one.tables())
+
+    def sentences(self) -> list[str]:
+        """Those of every evaluation; the first names its measure."""
+        found: list[str] = []
+        for one in self.results:
+            first, *others = one.sentences()
+            found += [f"{one.scores.metric}: {first}", *others]
+        return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class NextPair:
+    """A pair to judge."""
+
+    query: str
+    doc: str
+    grade: Annotated[float, "The grade that is expected."]
+    sd: Annotated[float, "Its standard deviation."]
+    systems: Annotated[int, "The number of systems that retrieved the document."]
+    best_rank: Annotated[int, "The best rank of the document."]
+    probability: Annotated[
+        float | None, "The probability with which exploration drew the pair; null if the policy chose it."
+    ]
+
+
+@dataclass(frozen=True)
+class CheckedStop:
+    """Whether the stopping rule says stop."""
+
+    reached: bool
+    reasons: Annotated[tuple[str, ...], "Why it does."]
+    values: Annotated[Mapping[str, float], "The value of each of its figures."]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NextPairs(Result):
-    """Pairs to judge next, best first, and whether judging may stop.
+    """Pairs to judge next, best first, and whether judging may stop."""
 
-    Parameters
-    ----------
-    evaluation
-        The evaluation so far.
-    state
-        The judging state that the pairs are chosen from, with its policy and goal.
-    asked
-        The number of pairs asked for.
-    stopping
-        The stopping rule.
-    """
-
-    evaluation: Evaluation
-    state: JudgingState
-    asked: int
+    evaluation: Evaluation  # so far
+    state: JudgingState  # that the pairs are chosen from, with its policy and goal
+    asked: int  # the number of pairs asked for
     stopping: Stopping
 
     def _headline(self) -> str:
-        return f"{len(self.to_frame())} pairs to judge next, by {self.state.judging.policy}"
+        return f"{len(self.chosen)} pairs to judge next, by {self.policy}"
+
+    @key
+    def metric(self) -> str:
+        """The measure."""
+        return str(self.state.judging.metric)
+
+    @key
+    def model(self) -> str:
+        """The name of the model."""
+        return self.evaluation.choice.name
+
+    @key
+    def policy(self) -> str:
+        """The policy."""
+        return str(self.state.judging.policy)
+
+    @key
+    def goal(self) -> str:
+        """The goal of judging."""
+        return str(self.state.judging.goal)
+
+    @key
+    def pool(self) -> int:
+        """The number of pairs."""
+        return self.state.scores.pool
+
+    @key
+    def judged(self) -> int:
+        """The number of judged pairs."""
+        return self.state.scores.judged
+
+    @key
+    def rope(self) -> float:
+        """The largest difference that does not matter."""
+        return self.state.judging.rope
+
+    @key
+    def confidence(self) -> float:
+        """The mean confidence over pairs of systems."""
+        return self.state.ranking.confidence
+
+    @key
+    def stop(self) -> CheckedStop:
+        """Whether the stopping rule says stop."""
+        return CheckedStop(self.check.reached, tuple(self.check.reasons), self.check.values)
+
+    @key
+    def comparisons(self) -> Verdict:
+        """The number of comparisons of systems in each state."""
+        return Verdict.of(self.state.ranking)
+
+    @key.named("labels")
+    def labels_shown(self) -> LabelsUsed | UnsetType:
+        """The sources of labels, where there are any."""
+        return self.evaluation.labels_shown
+
+    @key.named("answers")
+    def answers_shown(self) -> AnswersUsed | UnsetType:
+        """The answers about documents and their assessors, where there are any."""
+        return self.evaluation.answers_shown
 
     @cached_property
     def check(self) -> StoppingCheck:
         """Whether the stopping rule holds, and how far it is."""
         return self.stopping.check(self.state)
 
-    @cached_property
+    @property
     def pairs(self) -> list[tuple[str, str]]:
         """Query and document of each pair."""
-        frame = self.to_frame()
-        return list(zip(frame["query"], frame["doc"], strict=True))
+        return [(one.query, one.doc) for one in self.chosen]
 
-    @cached_property
-    def _frame(self) -> pd.DataFrame:
+    @key.named("next")
+    def chosen(self) -> tuple[NextPair, ...]:
+        """The pairs, the best first."""
         left = self.stopping.left(len(self.state.judgments))
         n = 0 if self.check.reached else self.asked if left is None else min(self.asked, left)
         batch = self.state.next(n)
-        chosen = batch.pairs
-        context = self.state.context
-        known = self.state.prediction.relevance.take(chosen).to_frame().iloc[chosen.argsort().argsort()]
-        return pd.DataFrame(
-            {
-                "query": known["query"].to_numpy(),
-                "doc": known["doc"].to_numpy(),
-                "grade": known["mean"].to_numpy(),
-                "sd": known["sd"].to_numpy(),
-                "systems": context.retrieved[:, chosen].sum(axis=0).astype(int),
-                "best_rank": context.best_rank[chosen] + 1,
-                "probability": batch.probability,
-            }
+        places, context = batch.pairs, self.state.context
+        known = self.state.prediction.relevance.take(places).to_frame().iloc[places.argsort().argsort()]
+        return rows(
+            NextPair,
+            query=known["query"],
+            doc=known["doc"],
+            grade=known["mean"],
+            sd=known["sd"],
+            systems=context.retrieved[:, places].sum(axis=0).astype(int),
+            best_rank=context.best_rank[places] + 1,
+            probability=[None if np.isnan(p) else p for p in batch.probability.tolist()],
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per pair: query, doc, expected grade and its sd, how many systems retrieved it, its best rank.
-
-        ``probability`` is that of the draw of a pair for exploration, NaN for the policy's own choices.
-        """
-        return self._frame
 
     def hand_out(self, tool: str, folder: str | PathLike[str], *, queries: Any = None, docs: Any = None) -> list[Path]:
         """Write the pairs as the files that a judging tool takes; return their paths.
@@ -361,8 +470,7 @@ class NextPairs(Result):
         queries, docs
             Texts that assessors see: a path, a data frame, or a mapping from ids to texts. Without them, they see ids.
         """
-        frame = self.to_frame()
-        pairs = [OpenPair(*row) for row in zip(frame["query"], frame["doc"], frame["grade"].tolist(), strict=True)]
+        pairs = [OpenPair(one.query, one.doc, one.grade) for one in self.chosen]
         options = WriteOptions(
             queries=as_text_mapping(queries, "query"),
             docs=as_text_mapping(docs, "doc"),
@@ -370,27 +478,9 @@ class NextPairs(Result):
         )
         return write_tasks(Path(folder), tool, pairs, options)
 
-    def to_dict(self) -> NextDocument:
-        """The pairs as plain data, as ``probeval next --format json`` prints them."""
-        state, check = self.state, self.check
-        document: NextDocument = {
-            "metric": str(state.judging.metric),
-            "model": self.evaluation.choice.name,
-            "policy": str(state.judging.policy),
-            "goal": str(state.judging.goal),
-            "pool": state.scores.pool,
-            "judged": state.scores.judged,
-            "rope": state.judging.rope,
-            "confidence": state.ranking.confidence,
-            "stop": {"reached": check.reached, "reasons": list(check.reasons), "values": check.values},
-            "comparisons": Verdict.of(state.ranking).to_dict(),
-            "next": records(self._frame.astype({"probability": object}).where(self._frame.notna(), None), NextPair),
-        }
-        if self.evaluation.labels.sources:
-            document["labels"] = self.evaluation.labels.to_dict()
-        if self.evaluation.answers.assessors:
-            document["answers"] = self.evaluation.answers.to_dict()
-        return document
+    def tables(self) -> tuple[Table, ...]:
+        """One row per pair."""
+        return (Table(self.to_frame()),)
 
     def sentences(self) -> list[str]:
         """The status of the judging, then notes on the data and the model."""
@@ -403,7 +493,7 @@ class NextPairs(Result):
         lines = [
             f"{scores.judged:,} of {scores.pool:,} pairs judged, confidence {state.ranking.confidence:.3f}.",
             *(() if scores.ideal is None else (scores.ideal.sentence,)),
-            str(Verdict.of(state.ranking)),
+            str(self.comparisons),
             *state.ranking.ties(),
         ]
         if state.goal.kind == "success":

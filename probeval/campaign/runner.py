@@ -90,7 +90,7 @@ class ModelRunner:
         judged = self.judging_state(state)
         pool, ranking = judged.judging.pool, judged.ranking
         check = Stopping.parse(state.settings.stopping).check(judged)
-        table = ranking.to_frame(level=LEVEL)
+        table = ranking.at(LEVEL).to_frame()
         asked = _questions(state, judged, ahead)
         if state.settings.ask == "mixed" and asked is not None:
             proposed = _grades(judged, asked)

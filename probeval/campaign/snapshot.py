@@ -20,7 +20,7 @@ from probeval.campaign.tables import digest_of
 from probeval.display import Table
 from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
 from probeval.results import Result
-from probeval.scores.documents import RankedSystem
+from probeval.scores.compare import RankedSystem
 from probeval.selection import AuditDocument, AuditReport, Pick, Stopping
 from probeval.selection.rules import CONFIDENCE
 from probeval.selection.topics import Queue

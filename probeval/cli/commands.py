@@ -123,7 +123,8 @@ def _print(result: Any, output: Printed) -> None:
     if isinstance(result, Result):
         if isinstance(output, Output):
             for sentence in result.sentences():
-                output.messages.say(sentence)
+                if sentence not in output.messages.said:
+                    output.messages.say(sentence)
         if result.exit_code:
             raise typer.Exit(result.exit_code)
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from probeval.api.documents import EvaluationDocument
-from probeval.metrics.classical import MeasuredDocument
-from probeval.scores.documents import RankingDocument
-from probeval.scores.trust import TrustDocument
+from probeval.scores.compare import Ranking
+from probeval.scores.trust import TrustReport
 from probeval.scores.two_systems import DecidedPair
 
 __all__ = [
@@ -15,51 +13,12 @@ __all__ = [
     "ConvertDocument",
     "DemoDocument",
     "DoctorDocument",
-    "Evaluations",
-    "FairnessDocument",
     "FigureDocument",
     "MilestoneDocument",
     "ModelDocument",
     "ReportDocument",
-    "TeamDocument",
     "TruthDocument",
 ]
-
-
-class Evaluations(TypedDict):
-    """Several evaluations, one per measure."""
-
-    results: list[EvaluationDocument | MeasuredDocument]
-
-
-class TeamDocument(TypedDict):
-    """The judging of a team, or of a system if there are no teams.
-
-    Parameters
-    ----------
-    systems, pairs, judged
-        Its numbers of systems and pairs, and the share of these pairs that is judged.
-    own, own_judged
-        The number of pairs that it alone retrieved, and the share of these that is judged.
-    score, left_out, shift
-        Its mean score, the mean score without its contribution to the pool, and the number of ranks it would lose.
-    """
-
-    team: str
-    systems: int
-    pairs: int
-    judged: float
-    own: int
-    own_judged: float
-    score: float
-    left_out: float
-    shift: int
-
-
-class FairnessDocument(TypedDict):
-    """The judging of every team."""
-
-    teams: list[TeamDocument]
 
 
 class ModelDocument(TypedDict):
@@ -193,10 +152,10 @@ class DemoDocument(TypedDict):
     """The results of the demo: rankings before and after judging, the worth of labels, a decision, and the truth."""
 
     model: str
-    before: RankingDocument
+    before: Ranking
     milestones: list[MilestoneDocument]
-    after: RankingDocument
-    trust: TrustDocument
+    after: Ranking
+    trust: TrustReport
     decision: DecidedPair
     truth: TruthDocument
     report: NotRequired[str]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from probeval.api.evaluate import NextInputs
+from probeval.api.evaluation import NextPairs
 from probeval.api.settings import QueryTexts
 from probeval.cli.commands import Output, verb
 from probeval.cli.options import OutFolder, ToolName
-from probeval.cli.output import check_tool, write
+from probeval.cli.output import check_tool
 from probeval.data import read_texts
 from probeval.records import About
-from probeval.selection import fairness
+from probeval.selection import Fairness, fairness
 
 __all__ = ["next_pairs"]
 
@@ -26,7 +27,7 @@ def next_pairs(
     tool: ToolName = None,
     out: OutFolder = None,
     queries: QueryTexts = None,
-) -> None:
+) -> NextPairs | Fairness:
     """Choose the pairs of query and document to judge next, given the judgments so far; show whether to stop.
 
     Example: probeval next runs/ --qrels judged.txt --metric nDCG@10 -n 20
@@ -35,15 +36,12 @@ def next_pairs(
     folder = check_tool(tool, out)
     texts = None if queries is None else read_texts(queries, "query")
     found = messages.warned(given.run)
-    for sentence in messages.warned(found.status):
-        messages.say(sentence)
     if fair:
-        teams = fairness(found.state.estimate, reporter=messages)
-        write(teams, {"teams": teams.to_dict("records")}, output.output_format)
-        return
-    if found.check.reached:
-        messages.say("Set another target with --stop.")
-    elif tool is not None and folder is not None and found.pairs:
+        for sentence in messages.warned(found.status):
+            messages.say(sentence)
+        return fairness(found.state.estimate, reporter=messages)
+    messages.warned(found.status)
+    if tool is not None and folder is not None and found.pairs:
         files = found.hand_out(tool, folder, queries=texts, docs=given.docs)
         messages.say(f"For {tool}: {', '.join(map(str, files))}.")
-    write(found.to_frame(), found.to_dict(), output.output_format)
+    return found

@@ -71,10 +71,12 @@ class Messages(Reporter):
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
+        self.said: set[str] = set()  # so that a result does not repeat a remark
         self._spinner: RichProgress | None = None
 
     def say(self, text: str, *, bold: bool = False) -> None:
         """Print a message."""
+        self.said.add(text)
         if self.quiet:
             return
         if self._spinner is None:

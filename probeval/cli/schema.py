@@ -11,10 +11,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import typer
 
 from probeval.api.documents import (
-    EvaluationDocument,
     GateDocument,
     ModelComparisonsDocument,
-    NextDocument,
     ReuseDocument,
 )
 from probeval.cli.commands import Printed, verb
@@ -101,11 +99,9 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.campaign.topics import TopicsDocument
     from probeval.cli import campaign_documents as campaigns
     from probeval.cli import documents as printed
-    from probeval.metrics.classical import MeasuredDocument
     from probeval.preferences.scoring import DocumentScoresDocument
     from probeval.relevance.aggregation.result import AggregationDocument
     from probeval.relevance.cards.card import CardDocument
-    from probeval.reliability.banding import BandStudyDocument
     from probeval.reliability.documents import PairwiseDocument
     from probeval.reliability.dstudy import DStudies, DStudyDocument
     from probeval.reliability.gstudy import GStudies, GStudyDocument
@@ -123,12 +119,7 @@ def documents() -> dict[str, tuple[str, Any]]:
 
     return {
         "demo": ("the results of the demo", printed.DemoDocument),
-        "evaluate": (
-            "a ranking, or several; with bands a study of them",
-            EvaluationDocument | MeasuredDocument | printed.Evaluations | BandStudyDocument,
-        ),
         "plan": ("the options for a target", PlanDocument),
-        "next": ("the pairs to judge next", NextDocument | printed.FairnessDocument),
         "simulate": ("trajectories of policies", SimulationDocument),
         "judge": ("the address of the judging page", campaigns.AddressDocument),
         "users create": ("the questions of a study", ListQuestionsDocument),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,63 +19,45 @@ from probeval.metrics.bounds import bounds
 from probeval.metrics.convert import AnyMetric, metric_of
 from probeval.metrics.lists import Lists
 from probeval.metrics.metric import Metric
-from probeval.results import Result
+from probeval.results import UNSET, Named, Result, UnsetType, changed, frame, key, plain, rows
 from probeval.ties import TIE
 
-__all__ = ["Measured", "MeasuredDocument", "MeasuredSystem", "PairDifference", "QueryScore", "measure"]
+__all__ = ["Measured", "MeasuredSystem", "Measurements", "PairDifference", "QueryScore", "measure"]
 
 
-class MeasuredSystem(TypedDict):
-    """A system, measured.
-
-    Parameters
-    ----------
-    system, rank
-        Its name, and its rank by mean; ties share one.
-    mean, sd
-        The mean score over queries with the unjudged worth nothing, and 0.
-    lower, upper
-        The bounds that unjudged documents leave.
-    p_best
-        Whether it is the best, 1 or 0; null where unjudged documents leave that open.
-    judged
-        The share of its retrieved documents that are judged.
-    """
+@dataclass(frozen=True)
+class MeasuredSystem:
+    """A system, measured."""
 
     system: str
-    rank: int
-    mean: float
-    sd: float
-    lower: float
-    upper: float
-    p_best: float | None
-    judged: float
+    rank: Annotated[int, "Its rank by mean; ties share one."]
+    mean: Annotated[float, "The mean score over queries, with the unjudged worth nothing."]
+    lower: Annotated[float, "The least score that the grades of unjudged documents allow."]
+    upper: Annotated[float, "The largest score that they allow."]
+    p_best: Annotated[
+        float | None, "Whether it is the best, 1 or 0; null where unjudged documents leave that undecided."
+    ]
+    judged: Annotated[float, "The share of its retrieved documents that are judged."]
+    sd: Annotated[float, "0: there is no model."] = 0.0
 
 
-class PairDifference(TypedDict):
-    """The difference of two systems.
-
-    Parameters
-    ----------
-    a, b
-        The systems.
-    mean, sd
-        The score of a less that of b, and the standard deviation of this difference.
-    p_better
-        The probability that a is better than b, by more than the rope if there is one; null where it is not known.
-    p_equal
-        With a rope: the probability that they differ by no more than that.
-    """
+@dataclass(frozen=True)
+class PairDifference:
+    """The difference of two systems, a minus b."""
 
     a: str
     b: str
-    mean: float
-    sd: float
-    p_better: float | None
-    p_equal: NotRequired[float]
+    mean: Annotated[float, "The score of a minus that of b."]
+    sd: Annotated[float, "The standard deviation of this difference."]
+    p_better: Annotated[
+        float | None,
+        "The probability that a is better than b, by more than the rope if there is one; null where it is not known.",
+    ]
+    p_equal: Annotated[float | UnsetType, "With a rope: the probability that they differ by no more than that."] = UNSET
 
 
-class QueryScore(TypedDict):
+@dataclass(frozen=True)
+class QueryScore:
     """The score of a system on a query."""
 
     system: str
@@ -83,45 +66,14 @@ class QueryScore(TypedDict):
     sd: float
 
 
-class MeasuredDocument(TypedDict):
-    """An evaluation without a model.
-
-    Parameters
-    ----------
-    metric, scale
-        The measure, and the scale of the grades.
-    aggregate
-        The mean over queries, if it is not the arithmetic one: ``gm``, ``gm-eps`` or ``gm-trec``.
-    pool, judged
-        How many pairs the systems retrieved, and how many of them are judged.
-    confidence
-        1 where no unjudged document can change a score, else null.
-    interval
-        What lower and upper are: the bounds that unjudged documents leave.
-    """
-
-    metric: str
-    aggregate: NotRequired[str]
-    model: Literal["none"]
-    target: Literal["collection"]
-    scale: str
-    pool: int
-    judged: int
-    confidence: float | None
-    interval: Literal["bounds"]
-    systems: list[MeasuredSystem]
-    pairs: list[PairDifference]
-    queries: NotRequired[list[QueryScore]]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Measured(Result):
-    """A measure of every system on every query.
+    """A measure of every system on every query, without a model.
+
+    Intervals are the bounds over unjudged documents; a probability is given only if they cannot change it.
 
     Parameters
     ----------
-    metric, scale
-        The measure and the scale of the grades.
     systems, queries
         The labels of the axes.
     values, lower, upper
@@ -129,23 +81,22 @@ class Measured(Result):
         Bounds are NaN for a measure without exact ones.
     judged
         The judged share of each system's retrieved documents (to the evaluated depth), shape (system,).
-    pool, judged_pairs
-        The number of pairs retrieved to that depth for these queries, and the number of these that are judged.
-    aggregate
-        How the scores of queries make one score of a system: one of :data:`~probeval.metrics.AGGREGATES`.
+    per_query
+        Whether the JSON and the table have one row per system and query.
     """
 
-    metric: Metric
-    scale: Scale
+    metric: Annotated[Metric, "The measure."]
+    scale: Annotated[Scale, "The scale of the grades."]
     systems: tuple[str, ...]
     queries: Ids
     values: Floats
     lower: Floats
     upper: Floats
     judged: Floats
-    pool: int
-    judged_pairs: int
+    pool: Annotated[int, "How many pairs the systems retrieved, for these queries and to the evaluated depth."]
+    judged_pairs: Annotated[int, "How many of them are judged.", Named("judged")]
     aggregate: str = "mean"
+    per_query: bool = False
 
     def __post_init__(self) -> None:
         check_aggregate(self.aggregate)
@@ -157,26 +108,90 @@ class Measured(Result):
         """Whether no unjudged document can change a score."""
         return bool(np.all(np.abs(self.upper - self.lower) < TIE))
 
+    @key
+    def model(self) -> Literal["none"]:
+        """None: scores come from the judgments alone."""
+        return "none"
+
+    @key
+    def target(self) -> Literal["collection"]:
+        """These queries."""
+        return "collection"
+
+    @key
+    def interval(self) -> Literal["bounds"]:
+        """What lower and upper are: the bounds that unjudged documents leave."""
+        return "bounds"
+
+    @key
+    def confidence(self) -> float | None:
+        """1 where no unjudged document can change a score, else null."""
+        return 1.0 if self.complete else None
+
+    @key.named("aggregate")
+    def other_mean(self) -> str | UnsetType:
+        """The mean over queries, if it is not the arithmetic one: ``gm``, ``gm-eps`` or ``gm-trec``."""
+        return UNSET if self.aggregate == "mean" else self.aggregate
+
+    @cached_property
+    def _means(self) -> tuple[Floats, Floats, Floats]:
+        """The score of each system and its bounds, each with shape (system,)."""
+        mean, low, high = (aggregate_queries(v, self.aggregate) for v in (self.values, self.lower, self.upper))
+        return mean, low, high
+
+    @key.named("systems")
+    def ranked(self) -> tuple[MeasuredSystem, ...]:
+        """One entry per system, by falling mean."""
+        mean, low, high = self._means
+        others = [np.delete(np.arange(len(mean)), i) for i in range(len(mean))]
+        best = [
+            _settled(low[i] - high[o].max(initial=-np.inf), high[i] - low[o].max(initial=-np.inf))
+            for i, o in enumerate(others)
+        ]
+        rank = (-pd.Series(mean).round(12)).rank(method="min").astype(int)
+        found = rows(
+            MeasuredSystem,
+            system=self.systems, rank=rank, mean=mean, lower=low, upper=high, p_best=best, judged=self.judged,
+        )  # fmt: skip
+        return tuple(sorted(found, key=lambda row: row.rank))
+
+    @key
+    def pairs(self) -> tuple[PairDifference, ...]:
+        """One entry per pair of systems."""
+        mean, low, high = self._means
+        return tuple(
+            PairDifference(
+                self.systems[i], self.systems[j], float(mean[i] - mean[j]), 0.0,
+                _settled(low[i] - high[j], high[i] - low[j]),
+            )
+            for i, j in combinations(range(len(mean)), 2)
+        )  # fmt: skip
+
+    @key.named("queries")
+    def by_query(self) -> tuple[QueryScore, ...] | UnsetType:
+        """If asked for, one entry per system and query."""
+        if not self.per_query:
+            return UNSET
+        each = self._each_query()
+        return rows(QueryScore, system=each["system"], query=each["query"], mean=each["value"], sd=[0.0] * len(each))
+
+    def _each_query(self) -> pd.DataFrame:
+        index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
+        columns = {"value": self.values.ravel(), "lower": self.lower.ravel(), "upper": self.upper.ravel()}
+        return pd.DataFrame(columns, index=index).reset_index()
+
     def to_frame(self, *, per_query: bool = False) -> pd.DataFrame:
         """One row per system, by falling mean: system, rank (ties share one), mean, judged, lower, upper.
 
         With ``per_query`` one row per system and query: system, query, value, lower, upper.
         """
-        if per_query:
-            index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
-            columns = {"value": self.values.ravel(), "lower": self.lower.ravel(), "upper": self.upper.ravel()}
-            return pd.DataFrame(columns, index=index).reset_index()
-        frame = pd.DataFrame(
-            {
-                "system": self.systems,
-                "mean": aggregate_queries(self.values, self.aggregate),
-                "judged": self.judged,
-                "lower": aggregate_queries(self.lower, self.aggregate),
-                "upper": aggregate_queries(self.upper, self.aggregate),
-            }
-        )
-        frame.insert(1, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
-        return frame.sort_values("rank", kind="stable", ignore_index=True)
+        if per_query or self.per_query:
+            return self._each_query()
+        return frame(self.ranked, MeasuredSystem)[["system", "rank", "mean", "judged", "lower", "upper"]]
+
+    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+        """The plain data that JSON prints; with ``per_query`` also the score of every system on every query."""
+        return dict(plain(changed(self, per_query=per_query or self.per_query)))
 
     def _headline(self) -> str:
         return f"{self.metric} of {len(self.systems)} systems on {len(self.queries)} queries"
@@ -194,65 +209,34 @@ class Measured(Result):
             *how,
         )
 
-    def to_dict(self, *, per_query: bool = False) -> MeasuredDocument:
-        """The result as plain data for JSON.
-
-        Intervals are the bounds over unjudged documents; a probability is given only if they cannot change it.
-        """
-        low, high, mean = (aggregate_queries(v, self.aggregate) for v in (self.lower, self.upper, self.values))
-        others = [np.delete(np.arange(len(mean)), i) for i in range(len(mean))]
-        best = [
-            _settled(low[i] - high[o].max(initial=-np.inf), high[i] - low[o].max(initial=-np.inf))
-            for i, o in enumerate(others)
-        ]
-        at = {system: i for i, system in enumerate(self.systems)}
-        rows: Any = self.to_frame().itertuples(index=False)
-        result: MeasuredDocument = {
-            "metric": str(self.metric),
-            "model": "none",
-            "target": "collection",
-            "scale": str(self.scale),
-            "pool": self.pool,
-            "judged": self.judged_pairs,
-            "confidence": 1.0 if self.complete else None,
-            "interval": "bounds",
-            "systems": [
-                {
-                    "system": row.system,
-                    "rank": int(row.rank),
-                    "mean": float(row.mean),
-                    "sd": 0.0,
-                    "lower": float(row.lower),
-                    "upper": float(row.upper),
-                    "p_best": best[at[row.system]],
-                    "judged": float(row.judged),
-                }
-                for row in rows
-            ],
-            "pairs": [
-                {
-                    "a": self.systems[i],
-                    "b": self.systems[j],
-                    "mean": float(mean[i] - mean[j]),
-                    "sd": 0.0,
-                    "p_better": _settled(low[i] - high[j], high[i] - low[j]),
-                }
-                for i, j in combinations(range(len(mean)), 2)
-            ],
-        }
-        if self.aggregate != "mean":
-            result["aggregate"] = self.aggregate
-        if per_query:
-            rows = self.to_frame(per_query=True)[["system", "query", "value"]].itertuples(index=False)
-            result["queries"] = [{"system": s, "query": q, "mean": v, "sd": 0.0} for s, q, v in rows]
-        return result
-
 
 def _settled(lowest: float, highest: float) -> float | None:
     """Return P(difference > 0) if its bounds decide it: 1 or 0 (a tie is not better); else None."""
     if lowest > TIE:
         return 1.0
     return 0.0 if highest <= TIE else None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measurements(Result):
+    """Several evaluations without a model, one per measure."""
+
+    results: Annotated[tuple[Measured, ...], "One entry per measure."]
+
+    def _headline(self) -> str:
+        return f"{len(self.results)} measures"
+
+    def to_frame(self) -> pd.DataFrame:
+        """The rows by every measure, which stands in the last column."""
+        return pd.concat([one.to_frame().assign(metric=str(one.metric)) for one in self.results])
+
+    def tables(self) -> tuple[Table, ...]:
+        """One per measure."""
+        return tuple(table for one in self.results for table in one.tables())
+
+    def sentences(self) -> tuple[str, ...]:
+        """Those of every measure, each once."""
+        return tuple(dict.fromkeys(sentence for one in self.results for sentence in one.sentences()))
 
 
 def measure(

@@ -18,7 +18,7 @@ __all__ = ["plot_difference", "plot_pairs", "plot_ranking"]
 
 def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
     """Plot mean scores with intervals, best on top; bands group systems that do not differ from their best."""
-    table = ranking.to_frame(level=level)
+    table = ranking.at(level).to_frame()
     n = len(table)
     row, size = (0.22, 8) if n <= CROWDED else (0.15, 7)
     ax = new_axes(ax, 6.4, 1.2 + row * n)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol, TypedDict, cast
+from typing import Annotated, NamedTuple, Protocol, cast
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,11 @@ from probeval.data.scale import UNJUDGED, Scale, count_at_least
 from probeval.display import Table
 from probeval.errors import ModelError
 from probeval.relevance.outside import Outside, OutsideStreams, exact_counts
-from probeval.results import Result
+from probeval.results import Result, key
 from probeval.streams import query_streams
 from probeval.threads import in_order
 
-__all__ = ["GainSummary", "Probabilities", "ProbabilityTable", "RelevanceDistribution", "RelevanceDocument"]
+__all__ = ["GainSummary", "Probabilities", "ProbabilityTable", "RelevanceDistribution"]
 
 KEPT = 24_000_000  # probabilities of a whole pool that are kept (192 MB); more are made by blocks, and dropped
 BLOCK = 2_000_000  # numbers that one block may take in any one array: 16 MB, on each core
@@ -116,19 +116,6 @@ class GainSummary(NamedTuple):
     steepness: Floats
 
 
-class RelevanceDocument(TypedDict):
-    """The distribution of every pair's grade.
-
-    Parameters
-    ----------
-    pairs
-        One entry per pair: query, doc, judged, mean, sd, and P of each level.
-    """
-
-    scale: str
-    pairs: list[dict[str, str | bool | float]]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class RelevanceDistribution(Result):
     """The distribution of every pair's grade, with or without a posterior axis.
@@ -160,7 +147,7 @@ class RelevanceDistribution(Result):
     """
 
     pool: Pool
-    scale: Scale
+    scale: Annotated[Scale, "The scale of the grades."]
     levels: Codes
     source: Probabilities
     judged: Codes
@@ -381,10 +368,10 @@ class RelevanceDistribution(Result):
         columns = {f"p{self.scale.values[c]:g}": probability[:, i] for i, c in enumerate(self.levels)}
         return table.assign(**columns)
 
-    def to_dict(self) -> RelevanceDocument:
-        """The distribution as plain data for JSON: one entry per pair."""
-        rows = self.to_frame().to_dict("records")
-        return {"scale": str(self.scale), "pairs": cast("list[dict[str, str | bool | float]]", rows)}
+    @key.named("pairs")
+    def entries(self) -> list[dict[str, str | bool | float]]:
+        """One entry per pair: query, doc, judged, mean, sd, and P of each level."""
+        return cast("list[dict[str, str | bool | float]]", self.to_frame().to_dict("records"))
 
     def tables(self) -> tuple[Table, ...]:
         """The first pairs: a pool may have very many."""

@@ -142,7 +142,7 @@ def _lead(found: ReportResults) -> str:
     first, where = order[0], f"{scores.metric} on {len(scores.queries)} queries"
     if len(order) == 1:
         return f"One system, {first}: {where}, {scores[first].mean():.4f}."
-    if not (verdict.decided | verdict.open).any():
+    if not (verdict.decided | verdict.undecided).any():
         return f"All {len(order)} systems are tied by {where}."
     likely, p = _likeliest(found)
     highest = f"{first} has the highest expected score"

@@ -36,7 +36,7 @@ UPSETS = " P(best) can be higher for a lower rank with a less certain score."
 
 def ranking(found: ReportResults) -> Section:
     """Return the section on the ranking: scores with intervals for these and other queries, and groups."""
-    table, by_system = found.ranking.to_frame(level=found.level), team_of(found)
+    table, by_system = found.ranking.at(found.level).to_frame(), team_of(found)
     shown = pd.DataFrame(
         {
             "rank": table["rank"],
@@ -69,7 +69,7 @@ def ranking(found: ReportResults) -> Section:
             f"{groups} {'group' if groups == 1 else 'groups'}: a new one starts at the first system that is worse than "
             f"the best of its group{f' by more than {rope:g}' if rope else ''} with probability {found.level:g}. The "
             "order within a group may be due to chance."
-            + "".join(f" {sentence}" for sentence in found.ranking.ties(level=found.level))
+            + "".join(f" {sentence}" for sentence in found.ranking.at(found.level).ties())
             + (UPSETS if (np.diff(table["p_best"]) > NOISE).any() else "")
         ),
         Table.of(

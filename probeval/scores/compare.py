@@ -5,11 +5,9 @@ See docs/theory/scores.md#conf.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import pandas as pd
@@ -18,55 +16,89 @@ from scipy.special import ndtr, stdtr
 from probeval.arrays import Bools, Floats, Ints, frozen
 from probeval.display import Table
 from probeval.errors import ScoreError
-from probeval.results import Result
-from probeval.scores.documents import (
-    ComparisonDocument,
-    PairDifference,
-    RankedSystem,
-    RankingDocument,
-    scored_system,
-)
+from probeval.metrics.classical import PairDifference
+from probeval.results import FLAT, UNSET, Result, UnsetType, changed, frame, key, rows
 from probeval.ties import TIE, signs
 
 if TYPE_CHECKING:
     from probeval.scores.scores import Score, Scores
 
-__all__ = ["Comparison", "Ranking", "check_rope"]
+__all__ = ["Comparison", "RankedSystem", "Ranking", "ScoredSystem", "check_rope"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredSystem:
+    """A system and the distribution of its mean score."""
+
+    system: str
+    rank: Annotated[int, "Its rank by mean; ties share one."]
+    mean: Annotated[float, "The expected score."]
+    sd: Annotated[float, "The standard deviation of the score."]
+    lower: Annotated[float, "The lower end of its interval."]
+    upper: Annotated[float, "The upper end of its interval."]
+    sd_judging: Annotated[
+        float | UnsetType, "For the population of queries, the part of sd because relevance is not known."
+    ] = UNSET
+    sd_sampling: Annotated[
+        float | UnsetType, "For the population of queries, the part of sd because other queries could have been drawn."
+    ] = UNSET
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedSystem(ScoredSystem):
+    """A system of a ranking."""
+
+    p_best: Annotated[float, "The probability that it is the best."]
+    p_near_best: Annotated[
+        float | UnsetType, "With a rope: the probability that no system is better by more than the rope."
+    ] = UNSET
+    group: Annotated[int, "Its group, from 1 at the top: systems of a group do not differ from the best of it."]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Result):
-    """The difference of two systems' scores, ``a`` less ``b``, in three probabilities.
+    """The difference of two systems' scores, a minus b, in three probabilities."""
 
-    Parameters
-    ----------
-    difference
-        The difference as a random variable.
-    a, b
-        The systems.
-    rope
-        Differences up to this size count as none.
-    """
+    difference: Score  # as a random variable
+    a: Annotated[str, "The first system."]
+    b: Annotated[str, "The second system."]
+    rope: Annotated[float, "Differences up to this size count as none."] = 0.0
+    level: Annotated[float, "The probability that the interval holds."] = 0.95
 
-    difference: Score
-    a: str
-    b: str
-    rope: float = 0.0
+    @key
+    def mean(self) -> float:
+        """The expected difference."""
+        return self.difference.mean()
 
-    @property
+    @key
+    def sd(self) -> float:
+        """The standard deviation of the difference."""
+        return self.difference.standard_deviation()
+
+    @key
+    def lower(self) -> float:
+        """The lower end of its interval."""
+        return self.difference.interval(self.level)[0]
+
+    @key
+    def upper(self) -> float:
+        """The upper end of its interval."""
+        return self.difference.interval(self.level)[1]
+
+    @key
     def p_worse(self) -> float:
         """P(a is worse than b by more than the rope)."""
         return self.difference.cdf(-self.rope - 2 * TIE)  # a cdf includes differences within a tie
 
-    @property
-    def p_better(self) -> float:
-        """P(a is better than b by more than the rope)."""
-        return 1.0 - self.difference.cdf(self.rope)
-
-    @property
+    @key
     def p_equal(self) -> float:
         """P(they differ by no more than the rope)."""
         return max(0.0, 1.0 - self.p_worse - self.p_better)
+
+    @key
+    def p_better(self) -> float:
+        """P(a is better than b by more than the rope)."""
+        return 1.0 - self.difference.cdf(self.rope)
 
     @property
     def confidence(self) -> float:
@@ -82,41 +114,23 @@ class Comparison(Result):
             return "equal"
         return "better" if self.p_better >= self.p_worse else "worse"
 
-    @property
+    @key
     def effect_size(self) -> float:
         """The expected difference over the standard deviation of the difference between queries; NaN for one query."""
         scores, weights = self.difference.scores, self.difference.weights
         spread = float(weights @ scores.joint.between @ weights) * scores.n_effective
-        return self.difference.mean() / np.sqrt(spread) if spread > 0 else float("nan")
+        return float(self.mean / np.sqrt(spread)) if spread > 0 else float("nan")
 
-    def to_frame(self, *, level: float = 0.95) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """One row: a, b, mean, sd, lower, upper, p_worse, p_equal, p_better, effect_size."""
-        return pd.DataFrame([self.to_dict(level=level)]).drop(columns=["rope", "level"])
-
-    def to_dict(self, *, level: float = 0.95) -> ComparisonDocument:
-        """The comparison as plain data for JSON."""
-        low, high = self.difference.interval(level)
-        return {
-            "a": self.a,
-            "b": self.b,
-            "rope": self.rope,
-            "level": level,
-            "mean": self.difference.mean(),
-            "sd": self.difference.standard_deviation(),
-            "lower": low,
-            "upper": high,
-            "p_worse": self.p_worse,
-            "p_equal": self.p_equal,
-            "p_better": self.p_better,
-            "effect_size": float(self.effect_size),
-        }
+        return frame([self], Comparison).drop(columns=["rope", "level"])
 
     def _headline(self) -> str:
         return f"{self.a} - {self.b}, {self.difference.scores.metric}, P(better) {self.p_better:.3f}"
 
     def tables(self) -> tuple[Table, ...]:
         """One row."""
-        title = f"{self.difference.scores.metric}, {self.a} less {self.b}"
+        title = f"{self.difference.scores.metric}, {self.a} minus {self.b}"
         return (Table(self.to_frame(), title, intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
@@ -124,30 +138,19 @@ class Comparison(Result):
         return (f"Differences up to {self.rope:g} count as none.",) if self.rope else ()
 
     def __str__(self) -> str:
-        low, high = self.difference.interval()
         return (
-            f"{self.a} - {self.b}: {self.difference.mean():+.4f} [{low:+.4f}, {high:+.4f}], "
+            f"{self.a} - {self.b}: {self.mean:+.4f} [{self.lower:+.4f}, {self.upper:+.4f}], "
             f"better {self.p_better:.3f}, equal {self.p_equal:.3f}, worse {self.p_worse:.3f}"
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking(Result):
-    """All systems in the order of their mean scores.
+    """All systems in the order of their mean scores."""
 
-    Parameters
-    ----------
-    scores
-        The joint distribution.
-    draws
-        Joint draws of it, from which rank probabilities are counted, shape (draw, system).
-    rope
-        Differences up to this size do not matter.
-    """
-
-    scores: Scores
-    draws: Floats
-    rope: float = 0.0
+    scores: Annotated[Scores, FLAT]  # the joint distribution
+    draws: Floats  # joint draws of it, from which rank probabilities are counted, shape (draw, system)
+    rope: float = 0.0  # differences up to this size do not matter
 
     def __post_init__(self) -> None:
         check_rope(self.rope)
@@ -203,7 +206,7 @@ class Ranking(Result):
         """Whether a tie is at least as sure as the likelier direction of each pair, shape (system, system)."""
         return np.asarray(self.p_equal >= self.direction_confidence)
 
-    @property
+    @key
     def confidence(self) -> float:
         """The mean confidence over all pairs of systems; 1 for a single system."""
         upper = np.triu_indices(len(self.scores.systems), k=1)
@@ -249,9 +252,9 @@ class Ranking(Result):
             total += true @ estimated
         return np.asarray(total / (n * (n - 1)))
 
-    @property
+    @key
     def expected_tau(self) -> float:
-        """The expected tau between this order and the truth."""
+        """The tau with the true order that is expected."""
         return float(self.tau_draws.mean())
 
     def groups(self, *, level: float = 0.95) -> Ints:
@@ -269,58 +272,45 @@ class Ranking(Result):
             group[system] = number
         return group
 
-    def to_frame(self, *, level: float = 0.95) -> pd.DataFrame:
+    def at(self, level: float) -> Ranking:
+        """The same ranking, with intervals of another level."""
+        return changed(self, scores=self.scores.at(level))
+
+    @key
+    def systems(self) -> tuple[RankedSystem, ...]:
+        """One entry per system, best first."""
+        order = self.scores.order
+        groups, near = self.groups(level=self.scores.level)[order].tolist(), self.p_near_best[order].tolist()
+        return tuple(
+            RankedSystem(**vars(one), p_best=best, p_near_best=close if self.rope else UNSET, group=group)
+            for one, best, close, group in zip(
+                self.scores.scored, self.p_best[order].tolist(), near, groups, strict=True
+            )
+        )
+
+    @key
+    def pairs(self) -> tuple[PairDifference, ...]:
+        """One entry per pair of systems."""
+        systems, (mean, sd) = self.scores.systems, self.scores.difference_moments()
+        first, second = np.triu_indices(len(mean), k=1)
+        equal = {"p_equal": self.p_equal[first, second]} if self.rope else {}
+        return rows(
+            PairDifference,
+            a=[systems[i] for i in first], b=[systems[j] for j in second], mean=mean[first, second],
+            sd=sd[first, second], p_better=self.p_better[first, second], **equal,
+        )  # fmt: skip
+
+    @key.named("rope")
+    def rope_used(self) -> float | UnsetType:
+        """The largest difference that does not matter, if there is one."""
+        return self.rope or UNSET
+
+    def to_frame(self) -> pd.DataFrame:
         """One row per system, by falling mean: system, rank, mean, sd, lower, upper, p_best, group.
 
         For the population of queries also sd_judging and sd_sampling, before p_best; with a rope p_near_best, after it.
         """
-        frame = self.scores.to_frame(level=level)
-        order = self.scores.order
-        near = {"p_near_best": self.p_near_best[order]} if self.rope else {}
-        return frame.assign(p_best=self.p_best[order], **near, group=self.groups(level=level)[order])
-
-    def to_dict(self, *, level: float = 0.95, per_query: bool = False) -> RankingDocument:
-        """The ranking as plain data for JSON."""
-        scores = self.scores
-        rows: Any = self.to_frame(level=level).to_dict("records")
-        result: RankingDocument = {
-            "metric": str(scores.metric),
-            "target": scores.target,
-            "method": scores.method,
-            "pool": scores.pool,
-            "judged": scores.judged,
-            "level": level,
-            "confidence": self.confidence,
-            "expected_tau": self.expected_tau,
-            "systems": [_ranked_system(row) for row in rows],
-            "pairs": self._pairs(),
-        }
-        if scores.aggregate != "mean":
-            result["aggregate"] = scores.aggregate
-        if scores.ideal is not None:
-            result["ideal"] = scores.ideal.to_dict()
-        if self.rope:
-            result["rope"] = self.rope
-        if per_query:
-            result["queries"] = scores.query_scores()
-        return result
-
-    def _pairs(self) -> list[PairDifference]:
-        """Every pair of systems as plain data."""
-        systems, (mean, sd) = self.scores.systems, self.scores.difference_moments()
-        pairs: list[PairDifference] = []
-        for i, j in combinations(range(len(mean)), 2):
-            pair: PairDifference = {
-                "a": systems[i],
-                "b": systems[j],
-                "mean": float(mean[i, j]),
-                "sd": float(sd[i, j]),
-                "p_better": float(self.p_better[i, j]),
-            }
-            if self.rope:
-                pair["p_equal"] = float(self.p_equal[i, j])
-            pairs.append(pair)
-        return pairs
+        return frame(self.systems, RankedSystem)
 
     def _headline(self) -> str:
         return f"{self.scores.metric} of {len(self.scores.systems)} systems, mean confidence {self.confidence:.3f}"
@@ -329,19 +319,19 @@ class Ranking(Result):
         """One row per system."""
         return (Table(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
 
-    def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """The judged pairs, the target of the intervals, the confidence of the order, the ideal list, and ties."""
-        first, *ideal = self.scores.sentences(level=level)
+        first, *ideal = self.scores.sentences()
         known = first.removesuffix(".")
         if len(self.scores.systems) < 2:
             return (f"{known}; one system, and nothing to compare it with.", *ideal)
         sure = f"{known}; mean confidence {self.confidence:.3f}, expected tau {self.expected_tau:.3f}."
-        return (sure, *ideal, *self.ties(level=level))
+        return (sure, *ideal, *self.ties())
 
-    def ties(self, *, level: float = 0.95) -> tuple[str, ...]:
+    def ties(self) -> tuple[str, ...]:
         """Sentences on the rope, and on the systems that are tied with the first of the order."""
         rope = (f"Differences up to {self.rope:g} count as ties.",) if self.rope else ()
-        tied = self.tied_with_best(level=level)
+        tied = self.tied_with_best(level=self.scores.level)
         return (*rope, f"Tied with {self.order[0]}: {', '.join(tied)}.") if tied else rope
 
 
@@ -349,8 +339,3 @@ def check_rope(rope: float) -> None:
     """Raise an error unless the rope is a number from 0."""
     if not 0 <= rope < np.inf:
         raise ScoreError(f"The rope is the largest difference that does not matter, a number from 0; got {rope:g}.")
-
-
-def _ranked_system(row: Mapping[str, Any]) -> RankedSystem:
-    probabilities = {name: float(row[name]) for name in ("p_best", "p_near_best") if name in row}
-    return cast("RankedSystem", {**scored_system(row), **probabilities, "group": int(row["group"])})

@@ -6,7 +6,7 @@ See docs/theory/scores.md#ideal.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Annotated
 
 import numpy as np
 
@@ -15,47 +15,16 @@ from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.metrics import Metric
 from probeval.relevance.distribution import RelevanceDistribution
+from probeval.results import HIDDEN
 
-__all__ = ["Ideal", "IdealDocument", "retrieved_pairs"]
+__all__ = ["Ideal", "retrieved_pairs"]
 
 FEW = 10  # runs: below this, the pool holds clearly fewer relevant documents than a campaign finds
-
-
-class IdealDocument(TypedDict):
-    """What a measure that is relative to a query's ideal list takes this list from.
-
-    Parameters
-    ----------
-    pairs, retrieved
-        The number of pairs in the pool, and of those that the evaluated systems retrieved.
-    judged
-        The number of judged pairs outside the pool.
-    outside
-        The typical number of relevant documents per query outside all of these, if it was estimated, else null.
-    """
-
-    pairs: int
-    retrieved: int
-    judged: int
-    outside: float | None
 
 
 @dataclass(frozen=True)
 class Ideal:
     """What the ideal list of each query, or its number of relevant documents, is taken from.
-
-    Parameters
-    ----------
-    pairs
-        The number of pairs in the pool.
-    retrieved
-        Of these, the number that the evaluated systems retrieved.
-    systems
-        The number of these systems.
-    judged
-        The number of judged pairs outside the pool.
-    outside
-        The typical number of relevant documents per query outside all of these, if they are estimated.
 
     Examples
     --------
@@ -65,11 +34,14 @@ class Ideal:
     ideal: 3,210 pairs of the pool, 722 of these 2 runs; 40 judged pairs outside it
     """
 
-    pairs: int
-    retrieved: int
-    systems: int
-    judged: int = 0
-    outside: float | None = None
+    pairs: Annotated[int, "The number of pairs in the pool."]
+    retrieved: Annotated[int, "Of these, the number that the evaluated systems retrieved."]
+    systems: Annotated[int, HIDDEN]  # the number of these systems
+    judged: Annotated[int, "The number of judged pairs outside the pool."] = 0
+    outside: Annotated[
+        float | None,
+        "The typical number of relevant documents per query outside all of these, if it was estimated, else null.",
+    ] = None
 
     @classmethod
     def of(cls, runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Ideal | None:
@@ -115,10 +87,6 @@ class Ideal:
         """What the ideal list is taken from, and what to do if this is the pool of few runs alone."""
         more = "Relevant documents outside would lower the scores: add runs (--pool), or estimate them (--outside)."
         return f"{self.fact} {more}" if self.is_narrow else self.fact
-
-    def to_dict(self) -> IdealDocument:
-        """The figures as plain data."""
-        return {"pairs": self.pairs, "retrieved": self.retrieved, "judged": self.judged, "outside": self.outside}
 
 
 def retrieved_pairs(runs: Runs) -> Bools:

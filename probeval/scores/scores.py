@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from probeval.arrays import Floats, Ids, Ints, frozen
+from probeval.arrays import Floats, Ids, Ints, frozen, objects
 from probeval.display import Described, Record, Table
 from probeval.errors import ScoreError, did_you_mean
 from probeval.metrics import AGGREGATES, Metric
 from probeval.metrics.aggregates import EPSILON, aggregate_queries
-from probeval.results import Result
-from probeval.scores.compare import Comparison, Ranking
-from probeval.scores.documents import QueryScore, ScoresDocument, scored_system
+from probeval.metrics.classical import QueryScore
+from probeval.results import UNSET, Result, UnsetType, changed, frame, key, plain, rows
+from probeval.scores.compare import Comparison, Ranking, ScoredSystem
 from probeval.scores.ideal import Ideal
 from probeval.ties import TIE
 
@@ -160,26 +160,21 @@ class Scores(Result):
 
     Parameters
     ----------
-    metric, systems, queries
-        The measure, the systems and the queries.
+    systems, queries
+        The systems and the queries.
     joint
         Means, covariances and optionally draws.
-    method
-        The method: ``"moments"``, ``"draws"``, ``"exact"``, ``"taylor"`` or ``"ppi"``.
-    target
-        ``"collection"``: these queries, uncertain because relevance is. ``"population"``: also because the queries are
-        a sample.
     family
         The distribution for probabilities and intervals: ``"normal"``, ``"t"`` (Q - 1 degrees of freedom) or, for
         these queries alone, ``"empirical"`` (from the draws).
-    pool, judged
-        The number of retrieved pairs, and of these the number judged.
     query_weights
         The weight of each query in the mean, of mean 1, shape (query,); None if all are equal.
     ideal
         What the ideal list is taken from, if the measure has one.
     aggregate
         The mean over queries: one of :data:`~probeval.metrics.AGGREGATES`.
+    per_query
+        Whether the JSON and the table have one row per system and query.
 
     Examples
     --------
@@ -197,18 +192,22 @@ class Scores(Result):
     0.0
     """
 
-    metric: Metric
+    metric: Annotated[Metric, "The measure."]
     systems: tuple[str, ...]
     queries: Ids
     joint: Joint
-    method: str
-    target: str
+    method: Annotated[str, "How scores were computed: moments, draws, exact, taylor or ppi."]
+    target: Annotated[
+        str, "``collection``: these queries; ``population``: also other queries that could have been drawn."
+    ]
     family: str
-    pool: int
-    judged: int
+    pool: Annotated[int, "How many pairs the systems retrieved."]
+    judged: Annotated[int, "How many of them are judged."]
     query_weights: Floats | None = None
     ideal: Ideal | None = None
     aggregate: str = "mean"
+    level: Annotated[float, "The probability that intervals hold."] = 0.95
+    per_query: bool = False
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
@@ -310,65 +309,68 @@ class Scores(Result):
         low, high = self.intervals(level)
         return float((high - low).max() / 2)
 
-    def to_frame(self, *, per_query: bool = False, level: float = 0.95) -> pd.DataFrame:
+    def at(self, level: float) -> Scores:
+        """The same scores, with intervals of another level."""
+        return self if level == self.level else changed(self, level=level)
+
+    @key.named("systems")
+    def scored(self) -> tuple[ScoredSystem, ...]:
+        """One entry per system, by falling mean."""
+        low, high = self.intervals(self.level)
+        rank = (-pd.Series(self.mean).round(12)).rank(method="min").astype(int)
+        names = ("sd_judging", "sd_sampling") if self.target == "population" else ()
+        parts = dict(zip(names, self._parts, strict=False))
+        found = rows(
+            ScoredSystem,
+            system=self.systems, rank=rank, mean=self.mean, sd=self.standard_deviation, lower=low, upper=high, **parts,
+        )  # fmt: skip
+        return tuple(found[i] for i in self.order)
+
+    @key.named("ideal")
+    def ideal_list(self) -> Ideal | UnsetType:
+        """What the ideal list is taken from, for a measure that has one."""
+        return UNSET if self.ideal is None else self.ideal
+
+    @key.named("aggregate")
+    def other_mean(self) -> str | UnsetType:
+        """The mean over queries, if it is not the arithmetic one: ``gm``, ``gm-eps`` or ``gm-trec``."""
+        return UNSET if self.aggregate == "mean" else self.aggregate
+
+    @key.named("queries")
+    def by_query(self) -> tuple[QueryScore, ...] | UnsetType:
+        """If asked for, one entry per system and query; sd is of judging alone."""
+        return self._each_query() if self.per_query else UNSET
+
+    def _each_query(self) -> tuple[QueryScore, ...]:
+        systems, queries = np.repeat(objects(self.systems), len(self.queries)), list(self.queries) * len(self.systems)
+        mean, sd = self.joint.query_mean.ravel(), np.sqrt(self.joint.query_variance).ravel()
+        return rows(QueryScore, system=systems, query=queries, mean=mean, sd=sd)
+
+    def to_frame(self, *, per_query: bool = False) -> pd.DataFrame:
         """One row per system, by falling mean: system, rank (ties share one), mean, sd, lower, upper.
 
         For the population of queries also the two parts of sd: sd_judging (relevance is not known) and sd_sampling
         (other queries could have been drawn). With ``per_query`` one row per system and query: system, query, mean,
         sd (of judging alone).
         """
-        if per_query:
-            index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
-            columns = {"mean": self.joint.query_mean.ravel(), "sd": np.sqrt(self.joint.query_variance).ravel()}
-            return pd.DataFrame(columns, index=index).reset_index()
-        low, high = self.intervals(level)
-        frame = pd.DataFrame(
-            {
-                "system": self.systems,
-                "mean": self.mean,
-                "sd": self.standard_deviation,
-                "lower": low,
-                "upper": high,
-            }
-        )
-        if self.target == "population":
-            frame["sd_judging"], frame["sd_sampling"] = self._parts
-        frame.insert(1, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
-        return frame.sort_values("rank", kind="stable", ignore_index=True)
+        if per_query or self.per_query:
+            return frame(self._each_query(), QueryScore)
+        return frame(self.scored, ScoredSystem)
 
-    def to_dict(self, *, level: float = 0.95, per_query: bool = False) -> ScoresDocument:
-        """The scores as plain data for JSON."""
-        rows: Any = self.to_frame(level=level).to_dict("records")
-        result: ScoresDocument = {
-            "metric": str(self.metric),
-            "target": self.target,
-            "method": self.method,
-            "pool": self.pool,
-            "judged": self.judged,
-            "level": level,
-            "systems": [scored_system(row) for row in rows],
-        }
-        if self.ideal is not None:
-            result["ideal"] = self.ideal.to_dict()
-        if per_query:
-            result["queries"] = self.query_scores()
-        return result
-
-    def query_scores(self) -> list[QueryScore]:
-        """The score of every system on every query, as plain data."""
-        rows = self.to_frame(per_query=True).itertuples(index=False)
-        return [{"system": s, "query": q, "mean": m, "sd": d} for s, q, m, d in rows]
+    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+        """The plain data that JSON prints; with ``per_query`` also the score of every system on every query."""
+        return dict(plain(changed(self, per_query=per_query or self.per_query)))
 
     def tables(self) -> tuple[Table, ...]:
         """One row per system."""
         return (Table(self.to_frame(), str(self.metric), intervals=("mean", "lower", "upper")),)
 
-    def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """The number of judged pairs, the target of the intervals, and what the ideal list is taken from."""
         whose = "these queries" if self.target == "collection" else "the population of queries"
         ideal = () if self.ideal is None else (self.ideal.sentence,)
         how = () if self.aggregate == "mean" else (f"The mean over queries is {AGGREGATES[self.aggregate]}.",)
-        return (f"{self.judged:,} of {self.pool:,} pairs judged; {level:.0%} intervals for {whose}.", *how, *ideal)
+        return (f"{self.judged:,} of {self.pool:,} pairs judged; {self.level:.0%} intervals for {whose}.", *how, *ideal)
 
     @property
     def _parts(self) -> tuple[Floats, Floats]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, TypedDict
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -14,74 +14,39 @@ from probeval.errors import DataError, ModelError
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.observers.trust import ObserverTrust, examine
 from probeval.reporting import SILENT, Reporter
-from probeval.results import Result
+from probeval.results import Result, frame
 from probeval.scores.estimate import ScoreEstimate
 from probeval.streams import Purpose, stream
 
-__all__ = ["Alternative", "TrustDocument", "TrustReport", "trust"]
+__all__ = ["Alternative", "TrustReport", "trust"]
 
 MARGIN = 0.1  # the shift of labels that counts as none, as a share of their range
 VERDICTS = {"biased": "biased", "unbiased": "unbiased within the margin", "open": "not enough judged to tell"}
-SHOWN = 12  # biases in a summary
+SHOWN_BIASES = 12  # biases in a summary
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """The ranking, were labels worth something else.
+    """The ranking, were labels worth something else."""
 
-    Parameters
-    ----------
-    case
-        ``worth halved``, ``worth doubled``, or ``without NAME``, a family of observers.
-    tau
-        Kendall's tau with the present ranking.
-    confidence
-        The mean confidence of the comparisons.
-    best
-        The best system.
-    """
-
-    case: str
-    tau: float
-    confidence: float
-    best: str
-
-
-class TrustDocument(TypedDict):
-    """The trust report as plain data.
-
-    Parameters
-    ----------
-    margin
-        The shift up to which labels count as unbiased, as a share of their range.
-    observers
-        One entry per source of labels, with its suspected biases.
-    alternatives
-        The ranking with the worth of labels halved and doubled, and without each family of observers.
-    """
-
-    margin: float
-    observers: list[dict[str, Any]]
-    alternatives: list[dict[str, Any]]
+    case: Annotated[str, "``worth halved``, ``worth doubled``, or ``without NAME``, a family of observers."]
+    tau: Annotated[float, "Kendall's tau with the present ranking."]
+    confidence: Annotated[float, "The mean confidence of the comparisons."]
+    best: Annotated[str, "The best system."]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrustReport(Result):
-    """How reliable each source of labels is, whom it favours, and what the ranking owes to it.
+    """How reliable each source of labels is, whom it favours, and what the ranking owes to it."""
 
-    Parameters
-    ----------
-    observers
-        One per source of labels, the steepest slope first.
-    alternatives
-        The ranking, were labels worth something else.
-    margin
-        The shift up to which labels count as unbiased, as a share of their range.
-    """
-
-    observers: tuple[ObserverTrust, ...]
-    alternatives: tuple[Alternative, ...]
-    margin: float
+    observers: Annotated[
+        tuple[ObserverTrust, ...], "One entry per source of labels, the steepest slope first, with suspected biases."
+    ]
+    alternatives: Annotated[
+        tuple[Alternative, ...],
+        "The ranking with the worth of labels halved and doubled, and without each family of observers.",
+    ]
+    margin: Annotated[float, "The shift up to which labels count as unbiased, as a share of their range."]
 
     def _headline(self) -> str:
         return f"{len(self.observers)} sources of labels, {sum(self._count('biased').values())} suspected biases"
@@ -136,19 +101,11 @@ class TrustReport(Result):
 
     def rankings(self) -> pd.DataFrame:
         """One row per alternative: tau with the present ranking, confidence, best system."""
-        return pd.DataFrame([asdict(a) for a in self.alternatives])
-
-    def to_dict(self) -> TrustDocument:
-        """The report as plain data, as ``probeval evaluate --trust --format json`` prints it."""
-        return {
-            "margin": self.margin,
-            "observers": [asdict(o) for o in self.observers],
-            "alternatives": [asdict(a) for a in self.alternatives],
-        }
+        return frame(self.alternatives, Alternative)
 
     def tables(self) -> tuple[Table, ...]:
         """The sources, their most probable biases, and the alternatives."""
-        biases = self.biases().sort_values("p_biased", ascending=False, kind="stable").head(SHOWN)
+        biases = self.biases().sort_values("p_biased", ascending=False, kind="stable").head(SHOWN_BIASES)
         return (
             Table(self.to_frame(), "Sources of labels", intervals=("slope", "lower", "upper")),
             Table(biases, "Biases towards teams, in units of the labels", intervals=("shift", "lower", "upper")),

@@ -1,45 +1,23 @@
-"""Decided, open and undecidable comparisons."""
+"""Decided, undecided and undecidable comparisons."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
 import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools
-from probeval.results import Result
+from probeval.results import Result, key
 from probeval.scores.compare import Ranking
 from probeval.ties import TIE
 
-__all__ = ["Verdict", "VerdictDocument"]
-
-
-class VerdictDocument(TypedDict):
-    """The number of comparisons of systems in each state.
-
-    Parameters
-    ----------
-    decided
-        Comparisons whose direction has at least the requested confidence.
-    tied
-        Ties within the rope with that confidence; without a rope, exact ties, which no judgment can change.
-    open
-        The rest: more judgments will decide.
-    beyond
-        Comparisons that new queries would leave undecided, even with all pairs judged: by a two-sided t test.
-    """
-
-    decided: int
-    tied: int
-    open: int
-    beyond: int
+__all__ = ["Verdict"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verdict(Result):
-    """The state of every comparison of two systems.
+    """The number of comparisons of two systems in each state.
 
     Parameters
     ----------
@@ -49,7 +27,7 @@ class Verdict(Result):
         Comparisons whose direction has at least that confidence.
     tied
         Ties within the rope with that confidence; without a rope, exact ties: no open pair can separate the systems.
-    open
+    undecided
         The rest: more judgments will decide.
     beyond
         Comparisons with too few queries: with all pairs judged and the difference as expected now, a two-sided paired
@@ -62,7 +40,7 @@ class Verdict(Result):
     level: float
     decided: Bools
     tied: Bools
-    open: Bools
+    undecided: Bools
     beyond: Bools
     rope: float = 0.0
 
@@ -81,18 +59,29 @@ class Verdict(Result):
             beyond = other & ~exact & ~found
         return cls(level, decided, tied, other & ~tied & ~decided, beyond, ranking.rope)
 
-    def to_dict(self) -> VerdictDocument:
-        """Return the number of comparisons in each state, for JSON."""
-        return {
-            "decided": int(self.decided.sum()) // 2,
-            "tied": int(self.tied.sum()) // 2,
-            "open": int(self.open.sum()) // 2,
-            "beyond": int(self.beyond.sum()) // 2,
-        }
+    @key.named("decided")
+    def n_decided(self) -> int:
+        """Comparisons whose direction has at least the requested confidence."""
+        return int(self.decided.sum()) // 2
+
+    @key.named("tied")
+    def n_tied(self) -> int:
+        """Ties within the rope with that confidence; without a rope, exact ties, which no judgment can change."""
+        return int(self.tied.sum()) // 2
+
+    @key.named("open")
+    def n_undecided(self) -> int:
+        """The rest: more judgments will decide."""
+        return int(self.undecided.sum()) // 2
+
+    @key.named("beyond")
+    def n_beyond(self) -> int:
+        """Comparisons that new queries would leave undecided, even with all pairs judged: by a two-sided t test."""
+        return int(self.beyond.sum()) // 2
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per state: state, comparisons."""
-        return pd.DataFrame({"state": list(VerdictDocument.__annotations__), "comparisons": self.to_dict().values()})
+        return pd.DataFrame({"state": list(self.to_dict()), "comparisons": self.to_dict().values()})
 
     def _headline(self) -> str:
         return ", ".join(f"{n:,} {state}" for state, n in self.to_dict().items()) + f" at {self.level:g}"
@@ -102,14 +91,13 @@ class Verdict(Result):
         return (str(self),)
 
     def __str__(self) -> str:
-        n = self.to_dict()
-        total = n["decided"] + n["tied"] + n["open"]
+        total = self.n_decided + self.n_tied + self.n_undecided
         kind = f"ties within {self.rope:g}" if self.rope else "exact ties"
-        tied = f", {n['tied']:,} are {kind}" if n["tied"] else ""
+        tied = f", {self.n_tied:,} are {kind}" if self.n_tied else ""
         return (
-            f"{n['decided']:,} of {total:,} comparisons are decided at {self.level:g}, {n['open']:,} are open{tied}; "
-            f"on new queries, with the differences expected now, {n['beyond']:,} would stay undecided even with all "
-            "pairs judged."
+            f"{self.n_decided:,} of {total:,} comparisons are decided at {self.level:g}, {self.n_undecided:,} are "
+            f"undecided{tied}; on new queries, with the differences expected now, {self.n_beyond:,} would stay "
+            "undecided even with all pairs judged."
         )
 
 

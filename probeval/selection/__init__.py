@@ -12,7 +12,7 @@ from probeval.selection.errors import (
     stated_sd,
     write_corrections,
 )
-from probeval.selection.fairness import fairness
+from probeval.selection.fairness import Fairness, fairness
 from probeval.selection.goals import GOALS, Goal
 from probeval.selection.judging import Judging, JudgingState
 from probeval.selection.pairs import ASK, Questions, next_questions
@@ -41,6 +41,7 @@ __all__ = [
     "Batch",
     "ClassicalScore",
     "ErrorCorrection",
+    "Fairness",
     "Goal",
     "Judging",
     "JudgingState",

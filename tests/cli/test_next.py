@@ -126,7 +126,7 @@ def test_a_target_that_is_met_asks_for_nothing(asked):
     assert said.code == 0
     assert said.out.split() == ["query", "doc", "grade", "sd", "systems", "best_rank", "probability"]
     assert "The target is met (confidence 0." in said.err
-    assert "Set another target with --stop." in said.err
+    assert "no more judgments are needed" in said.err
 
 
 def test_a_budget_is_not_overdrawn(asked, folder):
@@ -198,7 +198,7 @@ def test_wrong_usage(probeval, folder):
 def test_ties_within_the_rope_end_the_judging(asked):
     said = asked("--rope", 2, "--goal", "best", "--stop", "best=.99+every=.99", "-n", 3, quiet=False)
     assert said.code == 0, said.err
-    assert "0 are open, 10 are ties within 2;" in said.err
+    assert "0 are undecided, 10 are ties within 2;" in said.err
     assert "Differences up to 2 count as ties." in said.err
     assert "Tied with system-" in said.err
     assert "no more judgments are needed" in said.err

@@ -224,7 +224,7 @@ def test_plain_runs_in_processes_have_all_their_pairs(whole_plain, in_processes)
     pd.testing.assert_frame_equal(pairs, pairs_, rtol=0, atol=1e-9)
     kept = set(in_processes.estimate.estimation.pool.queries.tolist())
     assert not set(in_processes.next(100).to_frame()["query"]) <= kept  # not only among the queries in memory
-    fair, fair_ = (evaluation.fairness() for evaluation in (in_processes, whole_plain))
+    fair, fair_ = (evaluation.fairness().to_frame() for evaluation in (in_processes, whole_plain))
     pd.testing.assert_frame_equal(fair, fair_, rtol=0, atol=1e-9)
     posterior, posterior_ = (evaluation.posterior() for evaluation in (in_processes, whole_plain))
     np.testing.assert_allclose(posterior.weights, posterior_.weights, **SAME)

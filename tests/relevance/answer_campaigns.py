@@ -133,7 +133,7 @@ def cover(seed: int, what: str, *, n: int = 200) -> Covered:
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     metric, runs = parse(f"DCG@{DEPTH}"), collection.runs.top(DEPTH)
     relevance = model.distribution(problem, posterior, np.random.default_rng(seed))
-    scores = evaluate(runs, relevance, metric, rng=np.random.default_rng(seed)).to_frame(level=LEVEL)
+    scores = evaluate(runs, relevance, metric, rng=np.random.default_rng(seed)).at(LEVEL).to_frame()
     true = measure(runs, truth.judgments, metric, scale=SCALE).to_frame().set_index("system")["mean"]
     within = true[scores["system"]].between(scores["lower"].to_numpy(), scores["upper"].to_numpy())
     return Covered(

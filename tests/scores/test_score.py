@@ -184,7 +184,7 @@ def test_frame_and_table(by, method):
     assert list(frame.columns) == ["system", "query", "mean", "sd"]
     assert len(frame) == len(scores.systems) * len(scores.queries)
     np.testing.assert_allclose(frame.groupby("system", sort=False)["mean"].mean(), scores.mean, atol=1e-14)
-    table = scores.to_frame(level=0.5)
+    table = scores.at(0.5).to_frame()
     assert table["mean"].is_monotonic_decreasing
     assert table["rank"].tolist() == [1, 2, 3, 4]
     low, high = scores[table["system"][0]].interval(0.5)

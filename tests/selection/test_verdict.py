@@ -35,11 +35,11 @@ def test_three_states_of_a_comparison():
     assert verdict.to_dict() == {"decided": 3, "tied": 1, "open": 2, "beyond": 0}
     assert verdict.tied[2, 3]
     assert verdict.decided[0].tolist() == [False, True, True, True]
-    assert verdict.open[1].tolist() == [False, False, True, True]
-    total = verdict.decided.astype(int) + verdict.tied + verdict.open
+    assert verdict.undecided[1].tolist() == [False, False, True, True]
+    total = verdict.decided.astype(int) + verdict.tied + verdict.undecided
     np.testing.assert_array_equal(total, 1 - np.eye(4))
     assert str(verdict) == (
-        "3 of 6 comparisons are decided at 0.95, 2 are open, 1 are exact ties; "
+        "3 of 6 comparisons are decided at 0.95, 2 are undecided, 1 are exact ties; "
         "on new queries, with the differences expected now, 0 would stay undecided even with all pairs judged."
     )
 
@@ -48,7 +48,7 @@ def test_ties_within_the_rope_are_settled():
     verdict = Verdict.of(ranking([0.6, 0.4, 0.399], [0.002] * 3, 0.001, rope=0.02))
     assert verdict.to_dict() == {"decided": 2, "tied": 1, "open": 0, "beyond": 0}
     assert verdict.tied[1, 2]
-    assert "0 are open, 1 are ties within 0.02; on new queries, with the differences expected now, 0 would" in str(
+    assert "0 are undecided, 1 are ties within 0.02; on new queries, with the differences expected now, 0 would" in str(
         verdict
     )
     # New queries vary by more than the rope: there the tie is in doubt.
@@ -115,7 +115,7 @@ def teams():
 
 def test_fairness_by_hand(teams):
     state = Judging.of(teams, MODEL, "CG@2", scale=Scale.binary(), depth=3, policy="mtc").begin()
-    table = fairness(state.estimate)
+    table = fairness(state.estimate).to_frame()
     assert list(table.columns) == [
         "team", "systems", "pairs", "judged", "own", "own_judged", "score", "left_out", "shift",
     ]  # fmt: skip
@@ -141,7 +141,7 @@ def test_fairness_by_hand(teams):
 
 def test_without_teams_every_system_is_its_own(teams):
     lone = replace(teams, runs=replace(teams.runs, teams=None))
-    table = fairness(Judging.of(lone, MODEL, "CG@2", scale=Scale.binary()).begin().estimate)
+    table = fairness(Judging.of(lone, MODEL, "CG@2", scale=Scale.binary()).begin().estimate).to_frame()
     assert table["team"].tolist() == ["a1", "a2", "b"]
     assert table["own"].tolist() == [0, 0, 2]
     assert np.isnan(table["own_judged"][0])
@@ -149,7 +149,7 @@ def test_without_teams_every_system_is_its_own(teams):
 
 
 def test_fairness_of_a_full_campaign_is_the_classical_score(state, full):
-    table = fairness(state(len(full.judgments), collection=full).estimate)
+    table = fairness(state(len(full.judgments), collection=full).estimate).to_frame()
     assert table["judged"].tolist() == [1.0, 1.0]
     scores = measure(full.runs, full.judgments, "DCG@5").values.mean(axis=1)
     of = np.array(full.runs.teams)
@@ -158,7 +158,7 @@ def test_fairness_of_a_full_campaign_is_the_classical_score(state, full):
 
 
 def test_fairness_with_nothing_judged_changes_nothing(state):
-    table = fairness(state(0).estimate)
+    table = fairness(state(0).estimate).to_frame()
     assert (table["judged"] == 0).all()
     assert (table["left_out"] == table["score"]).all()
     assert (table["shift"] == 0).all()

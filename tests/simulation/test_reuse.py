@@ -64,7 +64,7 @@ def test_the_model_stands_beside_it(small):
     assert found.routes()["route"].tolist() == ["classical", "model"]
     assert len(found.tables()) == 3
     # The same as fairness, which leaves out the same pairs.
-    fair = fairness(Judging.of(small, UNIFORM, "P@2", scale=Scale.binary(), depth=2).begin().estimate)
+    fair = fairness(Judging.of(small, UNIFORM, "P@2", scale=Scale.binary(), depth=2).begin().estimate).to_frame()
     assert (fair["left_out"] - fair["score"]).tolist() == [row["change"] for row in model]
 
 

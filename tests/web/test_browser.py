@@ -89,7 +89,7 @@ def test_thirty_pairs_by_keys_undo_reload_target_export(
     press(page, f"{truth[pair]:g}")
     page.locator(".met").wait_for()
     assert "Target met" in page.locator(".met").inner_text()
-    assert page.locator("svg polyline").get_attribute("points")
+    assert page.locator("svg polyline.line").get_attribute("points")
 
     page.get_by_role("link", name="Overview").click()
     assert page.locator("table svg.interval").count() == len(bundled.runs.systems)
