@@ -136,7 +136,8 @@ class NormalQuestion(Question):
     def information(self, mean_score: Floats, relevance: Floats, weights: Floats, parameters: Floats) -> Floats:
         """Return the information if relevance were known: squares of residuals say nothing of it while they are off."""
         # E[(lambda u)^2]/sigma^2, E[lambda u]/sigma^2 and 1/sigma^2 of slope and shift; 2 of log sigma, which is
-        # orthogonal to both.
+        # orthogonal to both. The sign of lambda is left out: of a reversed assessor the second would have the other
+        # sign, which changes the steps to the maximum and not the maximum.
         part = np.exp(parameters[:, LOG_SLOPE]) * relevance
         precision = np.exp(-2 * parameters[:, LOG_WIDTH])
         out = np.zeros((len(mean_score), 3, 3))

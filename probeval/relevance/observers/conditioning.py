@@ -172,7 +172,7 @@ def campaign_prior(
     information = np.diag(precision)
     right = precision * mean
     together = priors.constants.together * priors.constants.widening(n_systems(stacks.design))
-    # The joint slope on the terms is 1, give or take: one observation, as coefficients of correlated terms trade off.
+    # Coefficients of correlated terms trade off, but their joint slope is about 1: one more observation of them.
     for row in direction / scale:  # coefficients are larger by the scale, the slope is not
         where = layout["coefficients"]
         information[where, where] += np.outer(row, row) / together**2

@@ -79,7 +79,7 @@ class LabelModel:
         found = [family.on(labels.values) for family in units]
         levels = tuple(in_order(lambda family: level_variances(stacks, family.scores, family.extra), found))
         worth = find_worth(seen, priors, found, levels)
-        # What-if: with all own effects halved, a slope is worth twice as much against them. The hypotheses stay.
+        # What if labels were worth more: all own effects and noise are divided, slopes and hypotheses stay.
         settings = tuple(
             replace(w, own=tuple({level: sd / worth_factor for level, sd in own.items()} for own in w.own))
             for w in worth.settings
@@ -185,7 +185,7 @@ def with_labels(
     whole = LabelledPart(model, design, labels.values)
     part = whole if sample is None else LabelledPart(model, some, seen.values)
 
-    # Information on the campaign's parameters is a sum over all queries; the sample only finds the level of grades.
+    # Labels of all queries inform the campaign's parameters; their worth and the level of grades come from the sample.
     def measured(setting: Worth) -> MeasuredPrior:
         mine = whole.measured(setting)
         campaign = part.campaign(setting, mine.sums, mine if part is whole else None)
