@@ -330,7 +330,6 @@ class Linearised:
 
 
 def _pairs(problem: JudgedPairs, query: int) -> slice:
-    """Return the pairs of a query."""
     return problem.design.pool.pairs_of(query)
 
 

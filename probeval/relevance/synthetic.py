@@ -264,7 +264,6 @@ class ExpectedRelevance:
 
 
 def _typical(view: CampaignView, popularity: float, relevant: float) -> ExpectedRelevance:
-    """Return typical parameters."""
     n_grades = len(view.problem.scale)
     effects = (*model_effects([SOURCE]), *_stated(view))
     return ExpectedRelevance(

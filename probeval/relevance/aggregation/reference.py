@@ -125,7 +125,6 @@ def _log_likelihoods(parameters: Floats, gold: GoldGrades, shape: Floats, nodes:
 
 
 def _hessian(function: Callable[[Floats], float], x: Floats) -> Floats:
-    """The second derivatives of a smooth function by finite differences."""
     steps = STEP * np.eye(len(x))
     found = np.empty((len(x), len(x)))
     for i, a in enumerate(steps):

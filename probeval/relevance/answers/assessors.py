@@ -41,14 +41,14 @@ __all__ = [
 ]
 
 SIGNS = tuple(kind.sign for kind in KINDS)
-ENOUGH = 5  # numbers whose sd is the first estimate of their noise
-LEAST = 0.05  # of that sd
+ENOUGH = 5  # numbers from which their sd is the first estimate of their noise
+LEAST = 0.05  # the least first estimate, if an assessor gave equal numbers
 LIKELY = 0.5  # the least probability of a kind whose parameters the fit to all answers finds
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)  # over the relevance in question
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
-STEPS = 50  # of Newton's method
+STEPS = 50  # of Newton's method, at most
 SETTLED = 1e-3  # gain of a step at the end, in log-likelihood
-SHORTEST = 1e-3  # a step that is always accepted
+SHORTEST = 1e-3  # a step that is always accepted, so that the search goes on
 SLOPES = (-1.5, -0.75, 0.0, 0.75)  # tried for an unlikely kind, in sds of the prior
 
 
@@ -61,18 +61,10 @@ class Nodes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Assessors:
-    """Estimates of the assessors: given each kind, the parameters; and the probability of the kind.
+    """Estimates of the assessors: given each kind, the parameters; and the probability of the kind."""
 
-    Parameters
-    ----------
-    parameters
-        Log slope, shift and log width, shape (kind, assessor, question, parameter).
-    kinds
-        The probability of each kind, shape (kind, assessor).
-    """
-
-    parameters: Floats
-    kinds: Floats
+    parameters: Floats  # log slope, shift and log width, shape (kind, assessor, question, parameter)
+    kinds: Floats  # the probability of each kind, shape (kind, assessor)
 
     @classmethod
     def typical(cls, observations: AnswerRows) -> Assessors:
@@ -81,6 +73,8 @@ class Assessors:
         n = len(observations.assessors)
         shares = np.array([kind.share for kind in KINDS])
         parameters = np.broadcast_to(means, (len(KINDS), n, *means.shape)).copy()
+        # Noise that starts at its prior let one noisy assessor draw all relevance to itself, and honest ones look
+        # reversed: it starts at the spread of the numbers (docs/theory/preferences.md#answers).
         for number, question in enumerate(observations.questions):
             for j in range(n):
                 mine = (observations.question == number) & (observations.assessor == j)
@@ -131,23 +125,13 @@ def spread_around(mean: Floats, variance: Floats) -> Nodes:
 
 
 class OwnAnswers(NamedTuple):
-    """One assessor's answers, and the relevance in question given the answers of all others.
+    """One assessor's answers, and the relevance in question given the answers of all others."""
 
-    Parameters
-    ----------
-    at
-        The positions of the observations, shape (n,).
-    query, place
-        The position of each one's query among the assessor's, and its place within it, shape (n,).
-    mean, covariance
-        Of the relevance in question, 0 beyond a query's answers, shapes (query, place) and (query, place, place).
-    """
-
-    at: Ints
-    query: Ints
-    place: Ints
-    mean: Floats
-    covariance: Floats
+    at: Ints  # the positions of the observations, shape (n,)
+    query: Ints  # the position of each one's query among the assessor's, shape (n,)
+    place: Ints  # its place within the query, shape (n,)
+    mean: Floats  # of the relevance in question, 0 beyond a query's answers, shape (query, place)
+    covariance: Floats  # likewise, shape (query, place, place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +153,7 @@ def others_say(
     assessor: int,
 ) -> OwnAnswers:
     """Return an assessor's answers, with relevance as all others see it."""
+    # Only the queries that the assessor answered change: their information on g is replaced by that without its sites.
     without = sites._replace(
         precision=np.where(observations.assessor == assessor, 0.0, sites.precision),
         linear=np.where(observations.assessor == assessor, 0.0, sites.linear),
@@ -183,6 +168,8 @@ def others_say(
         right = right + queries[i].right - found.queries[i].right
     root = np.linalg.cholesky(information)
     mean = cho_solve((root, True), right)
+    # u = P theta of its own answers: mean P (centre + Y g), covariance P (C + Y Cov[g] Y') P'. Queries are padded with
+    # zeros to the same width, which add nothing to the evidence.
     own = {i: field.queries[i].at[observations.assessor[field.queries[i].at] == assessor] for i in numbers}
     counts = np.array([len(at) for at in own.values()], dtype=np.int64)
     width = int(counts.max(initial=0))
@@ -221,17 +208,21 @@ def fitted(observations: AnswerRows, own: OwnAnswers, parameters: Floats, sign: 
             slope[here], bend[here] = curve.slope, np.maximum(curve.curve, 0.0)
         return value, slope, bend
 
-    def opened(root: Floats) -> Floats:
+    def opened(root: Floats) -> Floats:  # I + W^1/2 V W^1/2, whose eigenvalues are at least 1
         return np.asarray(np.eye(mean.shape[1]) + root[:, :, None] * covariance * root[:, None, :])
 
     at, weight, size = mean, np.zeros(mean.shape), 1.0  # the weight is V^-1 (u - m)
     value, slope, bend = curves(at)
     objective = value
+    # The maximum of log p(y | u) - (u - m)'V^-1 (u - m)/2, in a = V^-1 (u - m), as V may be singular. Without a slope
+    # answers do not depend on u, and it is m.
     for _ in range(STEPS if sign else 0):
         root = np.sqrt(bend)
         target = bend * (at - mean) + slope
         right = root * _times(covariance, target)
+        # a = t - W^1/2 (I + W^1/2 V W^1/2)^-1 W^1/2 V t, with t = W (u - m) + slope: the full Newton step.
         full = target - root * np.linalg.solve(opened(root), right[..., None])[..., 0]
+        # Halved until the objective does not fall; the next step may be twice as long again.
         while True:
             ahead = weight + size * (full - weight)
             there = mean + _times(covariance, ahead)
@@ -244,6 +235,7 @@ def fitted(observations: AnswerRows, own: OwnAnswers, parameters: Floats, sign: 
         size = min(1.0, 2 * size)
         if abs(gain) < SETTLED:
             break
+    # Laplace's method: log Z = objective - log|I + W^1/2 V W^1/2|/2, and Var[u] = diag(V - V W^1/2 (..)^-1 W^1/2 V).
     root = np.sqrt(bend)
     inner = opened(root)
     taken = covariance * root[:, None, :]
@@ -255,7 +247,6 @@ def fitted(observations: AnswerRows, own: OwnAnswers, parameters: Floats, sign: 
 
 
 def _times(matrices: Floats, values: Floats) -> Floats:
-    """Return each query's matrix times its values."""
     return np.asarray((matrices @ values[..., None])[..., 0])
 
 
@@ -280,6 +271,7 @@ def with_kinds(
         own = others_say(field, sites, judged, found, observations, j)
         if not len(own.at):
             continue
+        # P(kind) is in proportion to its prior share, the evidence of the answers, and the parameters' prior mass.
         log = shares.copy()
         for k, sign in enumerate(SIGNS):
             if sign and assessors.kinds[k, j] < LIKELY:
@@ -311,7 +303,8 @@ def _best_slope(observations: AnswerRows, own: OwnAnswers, parameters: Floats, s
 
 
 def _prior_mass(observations: AnswerRows, fit: Fitted, parameters: Floats, sign: float) -> float:
-    """Return the log of the prior mass around one assessor's parameters of the questions that it answered."""
+    # Laplace's method over the parameters: log N(parameters; mean, sd) - log|information + prior precision|/2, without
+    # the powers of 2 pi, which cancel. So a kind with more free parameters pays for them.
     out = 0.0
     for q in np.unique(observations.question[fit.at]).tolist():
         question = observations.questions[q]
@@ -320,6 +313,7 @@ def _prior_mass(observations: AnswerRows, fit: Fitted, parameters: Floats, sign:
         every = np.broadcast_to(parameters[q], (len(observations.assessors), 3))
         information = parameter_scores(observations, q, mine, every, sign, relevance)[1]
         mean, sd = question.prior
+        # A careless assessor has no slope to integrate over.
         free = question.free & (np.arange(3) != LOG_SLOPE if sign == 0 else True)
         total = (information[observations.assessor[mine[0]]] + np.diag(sd**-2.0))[np.ix_(free, free)]
         out -= float((((parameters[q] - mean) / sd)[free] ** 2).sum() / 2 + np.log(sd[free]).sum())

@@ -38,32 +38,20 @@ __all__ = [
 
 
 class QueryAnswers(NamedTuple):
-    """The observations of one query.
+    """The observations of one query."""
 
-    Parameters
-    ----------
-    query
-        Its position in the pool.
-    at
-        The positions of the observations, shape (n,).
-    docs
-        The pairs with answers or judgments, as positions among the query's pairs, shape (doc,).
-    rows
-        :math:`P`, shape (n, doc).
-    """
-
-    query: int
-    at: Ints
-    docs: Ints
-    rows: Floats
+    query: int  # its position in the pool
+    at: Ints  # the positions of the observations, shape (n,)
+    docs: Ints  # the pairs with answers or judgments, as positions among the query's pairs, shape (doc,)
+    rows: Floats  # P, shape (n, doc)
 
 
 class Sites(NamedTuple):
-    """The normal approximation of each answer: precision :math:`w`, linear term :math:`h`, and the log of its size."""
+    r"""The normal approximation of each answer, :math:`\exp(s + hu - \frac12 wu^2)`."""
 
-    precision: Floats
-    linear: Floats
-    log_size: Floats
+    precision: Floats  # w
+    linear: Floats  # h
+    log_size: Floats  # s
 
 
 class JudgedSites(NamedTuple):
@@ -74,11 +62,11 @@ class JudgedSites(NamedTuple):
 
 
 class QueryRelevance(NamedTuple):
-    """The prior of one query's relevance: the root of :math:`K`, :math:`R` in the parameters, and :math:`m`."""
+    """The prior of one query's relevance."""
 
-    root: Floats
-    rows: Floats
-    offset: Floats
+    root: Floats  # of K
+    rows: Floats  # R: the response to the campaign's parameters
+    offset: Floats  # m
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,29 +83,18 @@ class QueryPosterior:
 
 @dataclass(frozen=True, eq=False)
 class FieldPosterior:
-    """All queries given their sites.
+    """All queries given their sites."""
 
-    Parameters
-    ----------
-    mean, root
-        Of the campaign's parameters without cutpoints: the mean, and the Cholesky factor of the precision.
-    queries
-        Each query given its sites.
-    relevance
-        The mean of each query's relevance, shapes (doc,).
-    u, variance
-        The mean and the variance of the relevance in question, shape (observation,).
-    """
-
-    mean: Floats
-    root: Floats
+    mean: Floats  # of the campaign's parameters without cutpoints
+    root: Floats  # the Cholesky factor of their precision
     queries: Sequence[QueryPosterior]
-    relevance: Sequence[Floats]
-    u: Floats
-    variance: Floats
+    relevance: Sequence[Floats]  # the mean of each query's relevance, shapes (doc,)
+    u: Floats  # the mean of the relevance in question, shape (observation,)
+    variance: Floats  # its variance
 
     def covariance(self, number: int) -> Floats:
         """Return the covariance of one query's relevance, the campaign's parameters integrated out."""
+        # Cov[theta] = C + Y Cov[g] Y', with Y the response to g and LL' the precision of g.
         one = self.queries[number]
         moved = solve_triangular(self.root, one.followed.T, lower=True)
         return np.asarray(one.covariance + moved.T @ moved)
@@ -129,6 +106,7 @@ def by_query(pool: Pool, observations: AnswerRows, judged: Ints) -> list[QueryAn
     for query in np.unique(observations.query).tolist():
         at = np.flatnonzero(observations.query == query)
         pairs = pool.pairs_of(query)
+        # Judged pairs without answers are among the documents too: their judgments inform the others.
         rows = observations.rows[at][:, pairs].tocsc()
         used = np.flatnonzero(np.diff(rows.indptr))
         mine = judged[(judged >= pairs.start) & (judged < pairs.stop)] - pairs.start
@@ -155,6 +133,7 @@ class Field:
     ) -> None:
         self.prior, self.queries = prior, queries
         self.columns = slice(len(prior.mean) - campaign_rows.shape[1], len(prior.mean))
+        # Answers do not depend on cutpoints, which are integrated out of the prior of the other parameters.
         covariance = np.linalg.inv(prior.precision)[self.columns, self.columns]
         self.precision = np.linalg.inv(covariance)  # of the parameters that are not cutpoints
         self.mean = prior.mean[self.columns]
@@ -168,6 +147,7 @@ class Field:
 
     def query_posterior(self, number: int, information: Floats, linear: Floats) -> QueryPosterior:
         """Return one query given the sum of its sites, :math:`Q` and :math:`q`."""
+        # With K = LL', C = L (I + L'QL)^-1 L': neither K nor Q needs an inverse, and Q may be singular.
         root, rows, offset = self.relevance[number]
         inner = root.T @ information @ root
         inner[np.diag_indices(len(inner))] += 1.0
@@ -188,6 +168,7 @@ class Field:
 
     def sums(self, number: int, sites: Sites, judged: JudgedSites | None) -> tuple[Floats, Floats]:
         """Return :math:`Q` and :math:`q` of one query from its sites, shapes (doc, doc) and (doc,)."""
+        # Q = P'WP and q = P'h; a judgment is a site of one document, on the diagonal.
         one = self.queries[number]
         information = one.rows.T @ (sites.precision[one.at, None] * one.rows)
         toward = one.rows.T @ sites.linear[one.at]
@@ -198,6 +179,7 @@ class Field:
 
     def posterior(self, sites: Sites, judged: JudgedSites | None = None) -> FieldPosterior:
         """Return relevance given all sites."""
+        # Queries tell of one another through g alone: its normal equations are sums over queries.
         queries = [self.query_posterior(i, *self.sums(i, sites, judged)) for i in range(len(self.queries))]
         information = self.precision + sum(one.information for one in queries)
         right = self.precision @ self.mean + sum(one.right for one in queries)
@@ -222,11 +204,13 @@ class Field:
 
         ``found`` is relevance given these sites alone.
         """
+        # The integrand is normal, so its integral is the value at its maximum times a ratio of determinants:
+        # h'u - u'Wu/2 - (g - mu)'Lambda(g - mu)/2 - x'K^-1 x/2 - log|I + KQ|/2 + log|Lambda|/2 - log|Lambda + R'SR|/2.
         off = found.mean - self.mean
         value = sites.linear @ found.u - sites.precision @ found.u**2 / 2 - off @ self.precision @ off / 2
         for i, one in enumerate(found.queries):
             information, toward = self.sums(i, sites, None)
-            score = toward - information @ found.relevance[i]  # the weight of x, as K^-1 x
+            score = toward - information @ found.relevance[i]  # K^-1 x, as the maximum has it: no inverse of K
             x = found.relevance[i] - self.relevance[i].offset - self.relevance[i].rows @ found.mean
             value -= x @ score / 2 + one.log_determinant / 2
         before = np.linalg.slogdet(self.precision)[1] / 2

@@ -35,57 +35,41 @@ from probeval.relevance.observers.levels import Stacks
 
 __all__ = ["AnswerEvidence", "fit_with_answers"]
 
-STEPS = 60  # of sites and assessors
+STEPS = 60  # of sites and assessors, at most
 DAMPED = 0.5  # share of an update of sites: all at once, they would overshoot
 SETTLED = 0.05  # the largest change of a site at the end, in sds of the relevance in question
 SAME = 0.03  # the largest step of an assessor's parameter at the end
 KINDS_AT = 15  # the step at which the kinds of assessors are found, if they have not settled before
 FEW = 6  # steps of sites and assessors between two of the variances
-VARIANCES = 8  # steps of the variances
-LONGEST = 0.5  # step of a log sd
+VARIANCES = 8  # steps of the variances, at most
+LONGEST = 0.5  # the longest step of a log sd, against divergence
 STILL = 0.05  # the largest such step at the end
 LEAST_USED = 0.1  # least curvature: an effect without data stays at its prior
 CERTAIN = 0.1  # the largest change of the probability of a kind at the end
-GROWN = 1.5  # times the evidence, with which variances are found anew
+GROWN = 1.5  # times the judgments and answers, at which variances are found anew
 
 
 class VariancePoint(NamedTuple):
-    """A point of the variances: the log of prior over proposal, and relevance before answers."""
+    """A point of the variances."""
 
-    log_weight: float
-    before: MeasuredPrior
+    log_weight: float  # the log of prior over proposal
+    before: MeasuredPrior  # relevance before answers
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerEvidence:
-    """The answers of a campaign, the estimates of their assessors, and the parts that a refit starts from.
+    """The answers of a campaign, the estimates of their assessors, and the parts that a refit starts from."""
 
-    Parameters
-    ----------
-    observations
-        The answers about the pool.
-    assessors
-        The estimates of the assessors.
-    field, sites, found, judged
-        Relevance before answers, the sites of answers, relevance given them, and judgments as sites.
-    centre, points
-        The variances, and the points around them over which they are integrated.
-    size
-        The number of judgments and answers with which they were found.
-    plain
-        The fit to judgments alone.
-    """
-
-    observations: AnswerRows
+    observations: AnswerRows  # the answers about the pool
     assessors: Assessors
-    field: Field
-    sites: Sites
-    found: FieldPosterior
-    judged: JudgedSites | None
-    centre: VariancePoint
-    points: tuple[VariancePoint, ...]
-    size: int
-    plain: LaplacePosterior
+    field: Field  # relevance before answers
+    sites: Sites  # of the answers
+    found: FieldPosterior  # relevance given them
+    judged: JudgedSites | None  # judgments as sites
+    centre: VariancePoint  # the variances
+    points: tuple[VariancePoint, ...]  # around them, over which they are integrated
+    size: int  # the number of judgments and answers with which they were found
+    plain: LaplacePosterior  # the fit to judgments alone
 
 
 def fit_with_answers(
@@ -112,9 +96,12 @@ def fit_with_answers(
         centre, points, assessors, sites = find_settings(campaign, plain, assessors, sites)
     else:
         plain, centre, points, size = before.plain, before.centre, before.points, before.size
+    # Assessors and sites are found at the central variances, with the judgments as sites.
     given = judged_sites(design, judged, centre.before)
     field = campaign.field(centre.before)
     fit = settle(field, observations, given, assessors, sites, kinds=True)
+    # At each point the sites settle again, with the same kinds of assessors. Its weight is prior over proposal, times
+    # the evidence of answers alone: that of judgments comes with their fit (docs/theory/hierarchical.md#variances).
     found, log_weight = [], []
     for point in points:
         there = campaign.field(point.before)
@@ -136,23 +123,13 @@ def fit_with_answers(
 
 @dataclass(frozen=True, eq=False)
 class AnsweredCampaign:
-    """A campaign before its answers, and the answers by query.
+    """A campaign before its answers, and the answers by query."""
 
-    Parameters
-    ----------
-    stacks
-        The queries of the design.
-    rows
-        The columns of the campaign's parameters, shape (pair, parameter).
-    judged, observations, queries
-        The grades, the answers, and these by query.
-    """
-
-    stacks: Stacks
-    rows: Floats
-    judged: Codes
+    stacks: Stacks  # the queries of the design
+    rows: Floats  # the columns of the campaign's parameters, shape (pair, parameter)
+    judged: Codes  # the grades
     observations: AnswerRows
-    queries: list[QueryAnswers]
+    queries: list[QueryAnswers]  # the answers of each query
 
     @classmethod
     def of(cls, design: ModelDesign, judged: Codes, observations: AnswerRows) -> AnsweredCampaign:
@@ -181,7 +158,7 @@ class AnsweredCampaign:
 
 
 def _begin(observations: AnswerRows, before: AnswerEvidence | None) -> tuple[Assessors, Sites]:
-    """Return the assessors and the sites from which a fit starts: those of an earlier one where it has them."""
+    # A warm start: answers that were there before keep their sites, and assessors their estimates.
     assessors, sites = Assessors.typical(observations), no_sites(len(observations))
     if before is None:
         return assessors, sites
@@ -196,6 +173,8 @@ def judged_sites(design: ModelDesign, judged: Codes, before: MeasuredPrior) -> J
     """Return judgments as sites of relevance, to second order at the centre of the fit to them alone."""
     if not (judged >= 0).any():
         return None
+    # The log-likelihood of a grade to second order at the mode is the site exp(h eta - w eta^2/2), with w the
+    # information and h = slope + w eta. At the mode the slope is K^-1 x, the mode's weight.
     answered = answered_design(design, (before,))
     problem = JudgedPairs(answered, judged, before)
     mode = find_mode(problem, np.array([e.log_sd.mean for e in answered.effects]))
@@ -227,6 +206,8 @@ def settle(
     steps: int = STEPS,
 ) -> Settled:
     """Update sites and assessors in turn until they settle; with ``kinds``, the kinds of assessors as well."""
+    # In turn: sites given assessors, the field given sites, assessors given the field. Kinds are costly, with a fit for
+    # each assessor and kind, so they wait until the rest has settled, or for a while.
     found = field.posterior(sites, judged)
     for step in range(1, steps + 1):
         sites, moved = updated_sites(observations, assessors, sites, found, share=DAMPED)
@@ -252,6 +233,7 @@ def find_settings(
     plain
         The fit to judgments alone, whose variances answers move.
     """
+    # The prior of the log sds is their posterior given judgments, from which the evidence of answers moves them.
     design, known = campaign.design, plain.log_sds
     mean, sd = (np.array([getattr(known[e.name], part) for e in campaign.effects]) for part in ("mean", "sd"))
     best = plain.problem.measured
@@ -263,6 +245,7 @@ def find_settings(
         steps = STEPS if first else FEW
         fit = settle(field, campaign.observations, given, assessors, sites, kinds=first, steps=steps)
         assessors, sites = fit.assessors, fit.sites
+        # A step as for judgments alone: a curvature above the information makes it short (laplace.fit_laplace).
         slope, used, information = variance_slopes(campaign, field, sites, log_sd)
         step = (slope - (log_sd - mean) / sd**2) / (1 / sd**2 + np.maximum(2 * used, LEAST_USED))
         step = np.clip(step, -LONGEST, LONGEST)
@@ -270,6 +253,8 @@ def find_settings(
         before = campaign.before(best, log_sd)
         if np.abs(step).max(initial=0.0) < STILL:
             break
+    # Points log sd + error z. Importance weights: the prior before judgments, as these are fitted again at each point,
+    # over the normal density of z. With labels each point has one of the settings of their worth, and its weight.
     errors = 1 / np.sqrt(1 / sd**2 + information)
     settings = [problem.measured for problem in plain.problems]
     points = []
@@ -296,6 +281,7 @@ def variance_slopes(
     layout = Layout.of(campaign.design)
     slope, used, information = np.zeros((3, len(log_sd)))
     covariance = cho_solve((found.root, True), np.eye(len(found.root)))
+    # Of each query R = S - S R_g Lambda^-1 R_g' S, where S R_g = Q (I - CQ) R_g, and a = q - Q theta.
     resolvents = []
     for i, one in enumerate(found.queries):
         q, linear = field.sums(i, sites, None)
@@ -303,6 +289,8 @@ def variance_slopes(
         resolvents.append((q - q @ one.covariance @ q - toward.T @ toward, linear - q @ found.relevance[i]))
     for k, effect in enumerate(campaign.effects):
         variance = float((scale * np.exp(log_sd[k])) ** 2)
+        # Effects of the campaign: rho = I - Cov[b]/sigma^2 and slope b'b/sigma^2 - tr rho, by Fisher's identity
+        # (docs/theory/hierarchical.md#variances).
         if effect.effect.scope == "campaign":
             where = slice(*(at - field.columns.start for at in (layout[effect.name].start, layout[effect.name].stop)))
             share = np.eye(where.stop - where.start) - covariance[where, where] / variance

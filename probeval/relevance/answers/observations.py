@@ -28,41 +28,24 @@ from probeval.relevance.normal import Normal
 
 __all__ = ["AnswerRows", "observe"]
 
-MIDDLE, SPREAD = 50.0, 30.0  # of numbers from 0 to 100, to have a mean of about 0 and an sd of about 1
-SHIFTED = 1.0  # added to both numbers of a ratio, as published
+MIDDLE = 50.0  # subtracted from numbers from 0 to 100, to have a mean of about 0
+SPREAD = 30.0  # and then divides them, to have an sd of about 1
+SHIFTED = 1.0  # added to both numbers of a ratio, as published: a number may be 0
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerRows:
-    """Answers on one pool.
+    """Answers on one pool; an answer may be several observations."""
 
-    Parameters
-    ----------
-    assessors
-        The names of the assessors.
-    questions
-        The questions; "equal" is a possible answer only if there is one.
-    question, assessor, query
-        Positions of each observation's question and assessor in these, and of its query in the pool, shape (n,).
-    answer
-        1, 0 or -1 for ordinal questions, else a number, shape (n,).
-    rows
-        :math:`P`, shape (n, pair).
-    given
-        The number of answers of each assessor, as they gave them, shape (assessor,).
-    outside
-        The number of answers about documents or queries outside the pool, which do not count.
-    """
-
-    assessors: tuple[str, ...]
-    questions: tuple[Question, ...]
-    question: Ints
-    assessor: Ints
-    query: Ints
-    answer: Floats
-    rows: csr_array
-    given: Ints
-    outside: int
+    assessors: tuple[str, ...]  # their names
+    questions: tuple[Question, ...]  # "equal" is a possible answer only if one is
+    question: Ints  # the position of each observation's question in these, shape (n,)
+    assessor: Ints  # the same of its assessor
+    query: Ints  # the position of its query in the pool
+    answer: Floats  # 1, 0 or -1 for ordinal questions, else a number
+    rows: csr_array  # P, shape (n, pair)
+    given: Ints  # the number of answers of each assessor, as they gave them, shape (assessor,)
+    outside: int  # answers about documents or queries outside the pool, which do not count
 
     def __len__(self) -> int:
         return len(self.answer)
@@ -121,6 +104,7 @@ def observe(pool: Pool, answers: PairAnswers | None, magnitudes: Magnitudes | No
     parts = [part for part in parts if len(part.answer)]
     answer = np.concatenate([np.empty(0), *(part.answer for part in parts)])
     question = np.concatenate([np.empty(0, dtype=np.int64), *(np.full(len(p.answer), p.question) for p in parts)])
+    # Without any answer "equal" the width of ties is 0 (docs/theory/preferences.md#answers).
     ties = bool(((question == QUESTIONS.index(CHOICE)) & (answer == 0)).any())
     return AnswerRows(
         assessors=assessors,
@@ -136,14 +120,12 @@ def observe(pool: Pool, answers: PairAnswers | None, magnitudes: Magnitudes | No
 
 
 def _without_ties(question: Question) -> Question:
-    """Return a question without the answer "equal"."""
     return OrdinalQuestion(
         question.name, question.log_slope, question.shift, Normal(NARROW, 1.0), (*question.fixed, LOG_WIDTH)
     )
 
 
 def _of_pairs(pool: Pool, answers: PairAnswers, left: Ints, right: Ints) -> list[Part]:
-    """Return the choices, the answers about relevance and the ratios."""
     shape = (len(answers), len(pool))
     every = np.arange(len(answers))
     at_left = csr_array((np.ones(len(answers)), (every, left)), shape=shape)
@@ -154,6 +136,7 @@ def _of_pairs(pool: Pool, answers: PairAnswers, left: Ints, right: Ints) -> list
         number = next(i for i, question in enumerate(QUESTIONS) if question.name == name)
         return Part(number, answers.assessor[which], answer[which], rows[which], pool.query[left[which]])
 
+    # An answer with two numbers counts by their ratio alone, as the choice follows from it.
     numbered = np.asarray(~np.isnan(answers.number).any(axis=1))
     logs = np.log(np.where(np.isnan(answers.number), 0.0, answers.number) + SHIFTED)
     chosen = np.asarray(answers.choice, dtype=float)
@@ -176,7 +159,6 @@ def _of_pairs(pool: Pool, answers: PairAnswers, left: Ints, right: Ints) -> list
 
 
 def _of_numbers(pool: Pool, numbers: Magnitudes, pair: Ints) -> list[Part]:
-    """Return contrasts of the magnitudes of each unit, and the numbers from 0 to 100."""
     bounded = numbers.is_bounded
     number = {question.name: i for i, question in enumerate(QUESTIONS)}
     out = [
@@ -192,6 +174,8 @@ def _of_numbers(pool: Pool, numbers: Magnitudes, pair: Ints) -> list[Part]:
     for i in np.flatnonzero(~bounded).tolist():
         units.setdefault((numbers.assessor[i], numbers.query[i], numbers.unit[i]), []).append(i)
     for (assessor, _, _), mine in units.items():
+        # log s = level + lambda theta + noise. The rows of Helmert's matrix are orthonormal and sum to 0: contrasts
+        # without the level, with independent errors of the same variance. A single number has none.
         if len(mine) > 1:
             contrast = helmert(len(mine))
             entries = (np.ones(len(mine)), (np.arange(len(mine)), pair[mine]))

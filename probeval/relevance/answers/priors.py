@@ -37,7 +37,9 @@ from probeval.relevance.observers.worth import LOGISTIC
 
 __all__ = ["answered_design", "relevance_after", "relevance_before", "rescaled"]
 
-OWN_SHARE = 0.8  # of the variance of a grade's noise: the part that is the pair's own, seen again in an answer
+# The share of the variance of a grade's noise that is the pair's own, and seen again in an answer. Of .3, .5, .8 and .9
+# it had the highest tau on DL 2019 and CLEF 2018, .9 a slightly better log score (docs/theory/preferences.md#answers).
+OWN_SHARE = 0.8
 
 
 def rescaled(design: ModelDesign) -> tuple[float, float]:
@@ -45,6 +47,8 @@ def rescaled(design: ModelDesign) -> tuple[float, float]:
 
     With labels, a part of the pair's own effect is in the design already.
     """
+    # The noise of a grade is the share 1 - s of what is particular to a pair, in place of 1 - rho with labels or 1
+    # without. Its variance is pi^2/3 by definition, so all logits grow (docs/theory/preferences.md#answers).
     known = 0.0 if design.evidence is None else design.evidence.priors.share(PAIR)
     share = max(OWN_SHARE, known)
     return float(np.sqrt((1 - known) / (1 - share))), float((share - known) * LOGISTIC / (1 - share))
@@ -81,6 +85,8 @@ def relevance_before(stacks: Stacks, measured: MeasuredPrior | None, sds: Mappin
         measured = _unmeasured(stacks, sds)
     seen = []
     for stack, before in zip(stacks.stacks, measured.stacks, strict=True):
+        # K = K' + sum_k sigma_k^2 F_k F_k' + sigma_e^2 I. Those who answer are the campaign's own assessors: they also
+        # see the reference's views of a query, which labels do not.
         k = before.covariances
         factor = stack.factor({name: scale * sds[name] for name in stack.factors})
         seen.append(SeenStack(stack.pairs, Covariances.of(scale**2 * k.diagonal + own, scale * k.factor, factor)))
@@ -94,7 +100,7 @@ def relevance_before(stacks: Stacks, measured: MeasuredPrior | None, sds: Mappin
 
 
 def _unmeasured(stacks: Stacks, sds: Mapping[str, float]) -> MeasuredPrior:
-    """Return the prior of a design without labels, in which nothing within queries is measured."""
+    # Without labels K' is 0, and the campaign's parameters have independent priors.
     design = stacks.design
     layout, n = Layout.of(design), len(design.pool)
     mean, precision = np.zeros(layout.size), np.zeros(layout.size)
@@ -121,11 +127,13 @@ def _unmeasured(stacks: Stacks, sds: Mapping[str, float]) -> MeasuredPrior:
 
 def relevance_after(field: Field, campaign_rows: Floats, pool: Pool, sites: Sites, weight: float) -> MeasuredPrior:
     """Return the prior given answers, of which each query with some becomes a dense stack of its own."""
+    # B'' = B - K S (R + B), so the response to g gets the columns of R as well: of the parameters that any pair uses.
     before = field.prior
     used = np.flatnonzero(campaign_rows.any(axis=0))
     width = before.basis.shape[1]
     offset, basis = before.offset.copy(), np.pad(before.basis, ((0, 0), (0, len(used))))
     information, right = before.precision.copy(), before.precision @ before.mean
+    # Queries without answers are as before; given g, answers of other queries say nothing of them.
     answered = {one.query for one in field.queries}
     stacks, queries = [], []
     for stack, mine in zip(before.stacks, before.queries, strict=True):
@@ -134,10 +142,12 @@ def relevance_after(field: Field, campaign_rows: Floats, pool: Pool, sites: Site
             stacks.append(SeenStack(stack.pairs[kept], stack.covariances.take(kept)))
             queries.append(mine[kept])
     for i, one in enumerate(field.queries):
+        # Without the judgments: these are fitted with the result as prior, and must not count twice.
         q, linear = field.sums(i, sites, None)
         found = field.query_posterior(i, q, linear)
         information[field.columns, field.columns] += found.information
         right[field.columns] += found.right
+        # The other documents of the query follow by K_.D: S, m'' and B'' as in the module's formulas.
         pairs = pool.pairs_of(one.query)
         whole = before.covariance(one.query)
         toward = whole[:, one.docs]

@@ -24,54 +24,39 @@ from probeval.relevance.normal import Normal
 
 __all__ = ["LOG_SLOPE", "LOG_WIDTH", "QUESTIONS", "SHIFT", "Curve", "NormalQuestion", "OrdinalQuestion", "Question"]
 
-LOG_SLOPE, SHIFT, LOG_WIDTH = range(3)
-SLOPE = Normal(-1.2, 0.5)  # log slope, per logit of relevance, of which a grade of the usual scales is about five
-BIAS = Normal(0.0, 0.5)  # of a side, in logits
+LOG_SLOPE, SHIFT, LOG_WIDTH = range(3)  # the places of an assessor's parameters of one question
+# The log slope of choices, per logit of relevance, of which a grade of the usual scales is about five. A mean of -.35
+# was tried: too steep for answers drawn from true grades, whose slopes are .12 to .47, so that noisy assessors would
+# have been taken for careless ones (docs/theory/preferences.md#answers).
+SLOPE = Normal(-1.2, 0.5)
+BIAS = Normal(0.0, 0.5)  # of a side, in logits; stated
 THRESHOLD = Normal(0.0, 4.0)  # of relevance, in logits: its level is unknown
-TIES = Normal(-0.7, 0.8)  # log half-width of "equal", in logits
+TIES = Normal(-0.7, 0.8)  # log half-width of "equal", in logits; stated
 STEEP = Normal(-1.7, 0.6)  # log slope of numbers per logit: most of their sd of about 1, relevance having one of 5
-NOISE = Normal(-0.5, 0.7)  # log sd of the noise of numbers
-LEVEL = Normal(0.0, 1.0)  # of numbers from 0 to 100
-NARROW = -30.0  # the log width of "equal" where it is no answer
-LEAST = 1e-12  # the least probability of an answer
+NOISE = Normal(-0.5, 0.7)  # log sd of the noise of numbers, whose sd is about 1; stated
+LEVEL = Normal(0.0, 1.0)  # of numbers from 0 to 100, in their sds
+NARROW = -30.0  # the log width of "equal" where it is no answer: P(equal) is then below LEAST
+LEAST = 1e-12  # the least probability of "equal", whose logarithm stays finite
 
 
 class Curve(NamedTuple):
-    """The log-likelihood of answers and its derivatives, at some relevance.
+    """The log-likelihood of answers and its derivatives, at some relevance."""
 
-    Parameters
-    ----------
-    value, slope, curve
-        In relevance: the log-likelihood, its slope, and the information (minus its second derivative), shape (.., n).
-    score
-        The derivatives in the log slope, the shift and the log width, shape (.., n, parameter).
-    """
-
-    value: Floats
-    slope: Floats
-    curve: Floats
-    score: Floats
+    value: Floats  # the log-likelihood, shape (.., n)
+    slope: Floats  # its derivative in relevance
+    curve: Floats  # the information on relevance: minus the second derivative
+    score: Floats  # the derivatives in the log slope, the shift and the log width, shape (.., n, parameter)
 
 
 @dataclass(frozen=True)
 class Question(ABC):
-    r"""A question: how answers depend on relevance, and the priors of an assessor's parameters.
+    """A question: how answers depend on relevance, and the priors of an assessor's parameters."""
 
-    Parameters
-    ----------
-    name
-        The question, as results name it.
-    log_slope, shift, log_width
-        The priors of :math:`\log|\lambda|`, :math:`b` and the log of the width.
-    fixed
-        The parameters that are not estimated: a shift of 0, or a width of 0.
-    """
-
-    name: str
-    log_slope: Normal
-    shift: Normal
-    log_width: Normal
-    fixed: tuple[int, ...] = ()
+    name: str  # as results name it
+    log_slope: Normal  # the prior of log |lambda|
+    shift: Normal  # of b
+    log_width: Normal  # of log t, or of log sigma
+    fixed: tuple[int, ...] = ()  # parameters that are not estimated: a shift of 0, or a width of 0
 
     @property
     def prior(self) -> Floats:
@@ -112,6 +97,8 @@ class OrdinalQuestion(Question):
     def curve(self, answer: Floats, relevance: Floats, parameters: Floats, sign: float) -> Curve:
         """Return the log-likelihood and its derivatives."""
         slope, width = sign * np.exp(parameters[:, LOG_SLOPE]), np.exp(parameters[:, LOG_WIDTH])
+        # With c = lambda u + b: P(left) = F(c - t), P(right) = F(-c - t), P(equal) = 1 minus both. Derivatives in c
+        # follow from F' = F (1 - F); those in u are lambda and lambda^2 times as large.
         centre = slope * relevance + parameters[:, SHIFT]
         up, down = centre - width, -centre - width
         left, right = expit(up), expit(down)
@@ -121,8 +108,10 @@ class OrdinalQuestion(Question):
         value = np.where(is_left, log_expit(up), np.where(is_right, log_expit(down), np.log(equal)))
         by_centre = np.where(is_left, 1 - left, np.where(is_right, right - 1, (right_steep - left_steep) / equal))
         by_width = np.where(is_left, left - 1, np.where(is_right, right - 1, (left_steep + right_steep) / equal))
+        # Minus the second derivative of log E, E = P(equal), is -E''/E + (E'/E)^2.
         between = (left_steep * (1 - 2 * left) + right_steep * (1 - 2 * right)) / equal + by_centre**2
         bend = np.where(is_left, left_steep, np.where(is_right, right_steep, between))
+        # By the logs of slope and width: d/d log lambda = lambda u d/dc, d/d log t = t d/dt.
         score = np.stack([by_centre * (centre - parameters[:, SHIFT]), by_centre, by_width * width], axis=-1)
         return Curve(value, slope * by_centre, slope**2 * bend, score)
 
@@ -140,11 +129,15 @@ class NormalQuestion(Question):
         part = slope * relevance
         z = (answer - part - parameters[:, SHIFT]) / sd
         value = -(z**2) / 2 - np.log(sd) - np.log(2 * np.pi) / 2
+        # With z = (y - lambda u - b)/sigma the log density is -z^2/2 - log sigma, up to a constant.
         score = np.stack([z * part / sd, z / sd, z**2 - 1], axis=-1)
         return Curve(value, slope * z / sd, np.broadcast_to((slope / sd) ** 2, z.shape), score)
 
     def information(self, mean_score: Floats, relevance: Floats, weights: Floats, parameters: Floats) -> Floats:
         """Return the information if relevance were known: squares of residuals say nothing of it while they are off."""
+        # E[(lambda u)^2]/sigma^2, E[lambda u]/sigma^2 and 1/sigma^2 of slope and shift; 2 of log sigma, which is
+        # orthogonal to both. The sign of lambda is left out: of a reversed assessor the second would have the other
+        # sign, which changes the steps to the maximum and not the maximum.
         part = np.exp(parameters[:, LOG_SLOPE]) * relevance
         precision = np.exp(-2 * parameters[:, LOG_WIDTH])
         out = np.zeros((len(mean_score), 3, 3))
@@ -158,6 +151,7 @@ class NormalQuestion(Question):
 CHOICE = OrdinalQuestion("choice", SLOPE, BIAS, TIES)
 RELEVANT = OrdinalQuestion("relevant", SLOPE, THRESHOLD, Normal(NARROW, 1.0), (LOG_WIDTH,))
 RATIO = NormalQuestion("ratio", STEEP, Normal(0.0, 0.3), NOISE)
+# Contrasts within a unit are free of its level, so magnitudes have no shift.
 MAGNITUDE = NormalQuestion("magnitude", STEEP, Normal(0.0, 1.0), NOISE, (SHIFT,))
 S100 = NormalQuestion("s100", STEEP, LEVEL, NOISE)
 QUESTIONS: tuple[Question, ...] = (CHOICE, RELEVANT, RATIO, MAGNITUDE, S100)

@@ -5,7 +5,7 @@ probability; the site becomes the ratio of the normal with the same moments to t
 updated at once, half way. An answer counts to the power of the probability that its assessor is of a kind,
 :math:`\prod_k p(y \mid u, k)^{P(k)}`, which is log-concave. Answers in numbers are normal as they are: their sites are
 exact. The derivative of the evidence in an assessor's parameters is the mean of the answer's derivative over cavity
-times probability, by which they are updated.
+times probability, by which they are updated. See docs/theory/preferences.md#answers.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from probeval.relevance.answers.questions import LOG_SLOPE, LOG_WIDTH, SHIFT, No
 __all__ = ["no_sites", "updated_assessors", "updated_sites"]
 
 LOG_WEIGHTS = np.log(WEIGHTS)
-LONGEST = 0.5  # step of any parameter of an assessor
-LEAST = 1e-6  # of the precision of a site, and of a cavity relative to the posterior
+LONGEST = 0.5  # the longest step of a parameter of an assessor, against overshooting
+LEAST = 1e-6  # the least precision of a site, and of a cavity relative to the posterior: both stay proper
 
 
 def no_sites(n: int) -> Sites:
@@ -48,6 +48,8 @@ def updated_sites(
 
     The change is in standard deviations of the relevance in question.
     """
+    # Sites of numbers are exact, so they take the whole step. Those of choices change all at once, each against a
+    # posterior with the old sites of the others: whole steps would overshoot.
     precision, linear, size = (values.copy() for values in sites)
     for number, question in enumerate(observations.questions):
         mine = np.flatnonzero(observations.question == number)
@@ -62,12 +64,14 @@ def updated_sites(
         precision[mine] += step * (new.precision - precision[mine])
         linear[mine] += step * (new.linear - linear[mine])
         size[mine] = new.log_size
+    # To first order a site moves its own mean by v (dh - u dw): in sds, sqrt(v) (dh - u dw).
     moved = linear - sites.linear - (precision - sites.precision) * found.u
     return Sites(precision, linear, size), float(np.abs(moved * np.sqrt(found.variance)).max(initial=0.0))
 
 
 def _exact(observations: AnswerRows, assessors: Assessors, number: int, mine: Ints) -> Sites:
-    """Return the sites of numbers."""
+    # -(y - b - lambda u)^2 / (2 sigma^2) - log sigma: w = lambda^2/sigma^2, h = lambda (y - b)/sigma^2, and the rest is
+    # the size. Each kind counts with its probability. Careless answers do not depend on u, so they are no part of it.
     who, answer = observations.assessor[mine], observations.answer[mine]
     out = np.zeros((3, len(mine)))
     for k, sign in enumerate(SIGNS):
@@ -80,31 +84,24 @@ def _exact(observations: AnswerRows, assessors: Assessors, number: int, mine: In
 
 
 class Tilted(NamedTuple):
-    """Cavity times probability of some ordinal answers.
+    """Cavity times probability of some ordinal answers."""
 
-    Parameters
-    ----------
-    nodes
-        Its values and weights, which sum to 1.
-    precision, mean
-        Of the cavity.
-    log_total
-        The log of its integral.
-    """
-
-    nodes: Nodes
-    precision: Floats
-    mean: Floats
-    log_total: Floats
+    nodes: Nodes  # its values and weights, which sum to 1
+    precision: Floats  # of the cavity
+    mean: Floats  # of the cavity
+    log_total: Floats  # the log of the integral of cavity times probability
 
 
 def tilted(
     observations: AnswerRows, assessors: Assessors, number: int, mine: Ints, sites: Sites, found: FieldPosterior
 ) -> Tilted:
     """Return cavity times probability of a question's answers, by quadrature around the present posterior."""
+    # The cavity is the posterior without the site: precisions and linear terms are subtracted.
     mean, variance = found.u[mine], found.variance[mine]
     left = np.maximum(1 / variance - sites.precision[mine], LEAST / variance)
     centre = (mean / variance - sites.linear[mine]) / left
+    # Gauss and Hermite's nodes around the posterior, where the product has its mass. Their weights contain a normal
+    # density, which is divided out (z^2/2 + log sd) before the cavity and the answer are multiplied in.
     nodes = mean + np.sqrt(variance) * NODES[:, None]
     log = LOG_WEIGHTS[:, None] + NODES[:, None] ** 2 / 2 + np.log(variance) / 2
     log = log + (np.log(left) - left * (nodes - centre) ** 2) / 2
@@ -116,7 +113,8 @@ def tilted(
 
 
 def _matched(part: Tilted, variance: Floats) -> Sites:
-    """Return the sites of ordinal answers by the moments of cavity times probability."""
+    # The site that gives the cavity the mean m and variance v of cavity times probability: w = 1/v - w_cavity and
+    # h = m (w + w_cavity) - h_cavity. An answer never lowers precision, as its likelihood is log-concave.
     values, weights = part.nodes
     left, centre = part.precision, part.mean
     m = (weights * values).sum(axis=0)
@@ -124,7 +122,7 @@ def _matched(part: Tilted, variance: Floats) -> Sites:
     precision = np.maximum(1 / v - left, LEAST)
     both = precision + left
     linear = m * both - left * centre
-    # The site has the size with which it integrates over the cavity as the answer does.
+    # The site's size makes its integral over the cavity equal to that of the answer, so that the evidence is right.
     plain = (np.log(left) - np.log(both) + (left * centre + linear) ** 2 / both - left * centre**2) / 2
     return Sites(precision, linear, part.log_total - plain)
 
@@ -142,6 +140,8 @@ def updated_assessors(
         mine = np.flatnonzero(observations.question == number)
         if not mine.size:
             continue
+        # Fisher's identity: the slope of the log evidence is the mean score over the posterior of u, which for choices
+        # is cavity times probability. With normal posteriors in its place, slopes came out as .4 for 1.
         if isinstance(question, NormalQuestion):
             relevance = spread_around(found.u[mine], found.variance[mine])
         else:
@@ -154,6 +154,7 @@ def updated_assessors(
                 continue
             here = parameters[k, :, number]
             gradient, information = parameter_scores(observations, number, mine, here, sign, relevance)
+            # A Newton step with the prior. Fixed parameters stay.
             gradient -= (here - mean) / sd**2
             step = np.linalg.solve(information + np.diag(sd**-2.0), gradient[..., None])[..., 0]
             step = np.clip(step, -LONGEST, LONGEST) * question.free

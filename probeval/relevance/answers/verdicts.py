@@ -25,7 +25,7 @@ __all__ = ["AnsweringAssessor", "AnsweringAssessorDocument", "AnswersDocument", 
 NAMED = 0.5  # P(careless) or P(reversed) above which an assessor is named
 SURE = 0.95  # P(attentive) from which an assessor is called attentive
 LEVEL = 0.9  # of the intervals
-STEPS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.4, 2.0, 3.0, 4.5])
+STEPS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.4, 2.0, 3.0, 4.5])  # closer near 0
 GRID = np.concatenate([-STEPS[::-1], [0.0], STEPS])  # slopes, as multiples of a typical one
 WIDE = 2.0  # sd of the prior of these multiples
 APART = 0.2  # of two shifts, to measure the curvature of the evidence
@@ -186,6 +186,7 @@ def answers_used(evidence: AnswerEvidence | None) -> AnswersUsed:
 
 
 def _assessor(evidence: AnswerEvidence, observations: AnswerRows, j: int) -> AnsweringAssessor:
+    # Slope and side are found given what all others say, so that no assessor confirms itself.
     own = others_say(evidence.field, evidence.sites, evidence.judged, evidence.found, observations, j)
     kinds = evidence.assessors.kinds[:, j]
     numbers = Counter(observations.question[observations.assessor == j].tolist())
@@ -219,6 +220,8 @@ def _slope(observations: AnswerRows, own: OwnAnswers, parameters: Floats, questi
 
     Slopes of the other questions are the same multiples of typical ones.
     """
+    # On a grid through 0, which a log slope could not cross. The posterior is piecewise linear between its points, and
+    # the median and the ends of the interval are where its integral reaches .5 and the tails.
     typical = np.array([q.log_slope.mean for q in observations.questions])
     log = np.empty(len(GRID))
     for i, times in enumerate(GRID):
@@ -235,7 +238,7 @@ def _slope(observations: AnswerRows, own: OwnAnswers, parameters: Floats, questi
 def _side(
     observations: AnswerRows, own: OwnAnswers, parameters: Floats, question: int, sign: float
 ) -> tuple[float, float, float]:
-    """Return the shift towards the left document and its interval, by the curvature of the evidence."""
+    # The estimate, with the sd 1/sqrt(-d^2 log Z/db^2 + 1/sd[prior]^2): the curvature by a central difference.
     values = []
     for off in (-APART, 0.0, APART):
         there = parameters.copy()

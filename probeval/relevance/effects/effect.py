@@ -236,7 +236,6 @@ class CampaignView(Record):
         return frozen(np.log(length.max(initial=1) / length))
 
     def _term(self, term: str) -> Floats:
-        """Return a term of outputs, shape (pair,)."""
         return self.features((term,)).design([term])[:, 0]
 
     def features(self, terms: Sequence[str]) -> FeatureTable:

@@ -152,7 +152,6 @@ def _with_runs(
 
 
 def _by_level(fit: LevelVariances) -> dict[str, float]:
-    """Return the variance of each level."""
     return dict(zip(fit.names, np.exp(fit.log_variance).tolist(), strict=True))
 
 

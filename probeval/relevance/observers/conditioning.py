@@ -31,13 +31,15 @@ __all__ = [
     "pair_scale",
 ]
 
-LEVEL = Normal(0.0, 3.0)  # the level of a family's labels, in their sds
-SUSPECTED = Normal(0.0, 0.5)  # a suspected bias, if there is one, in sds of the labels
-LIKING = 0.02  # the least sd of a family's own slope on a term
+LEVEL = Normal(0.0, 3.0)  # the level of a family's labels, in their sds: wide enough to say nothing
+SUSPECTED = Normal(0.0, 0.5)  # a suspected bias, if there is one, in sds of the labels; stated
+LIKING = 0.02  # the least sd of a family's own slope on a term, so that a weak family has a finite precision
 
 
 def pair_scale(priors: ObserverPriors) -> float:
     """Return the factor of all logits once the pairs' own seen effects are no longer part of the noise."""
+    # Logistic noise has the variance pi^2/3 by definition. If only the share 1 - rho of what is particular to a pair is
+    # noise, logits are a smaller unit: all are larger by 1/sqrt(1 - rho) (docs/theory/observers.md#pair-scale).
     return float(1 / np.sqrt(1 - priors.share(PAIR)))
 
 
@@ -48,16 +50,10 @@ def family_block(family: Family, part: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class LabelSums:
-    """Sums over queries of the information of each family's labels, in the basis of :class:`Basis`.
+    """Sums over queries of the information of each family's labels, in the basis of :class:`Basis`; one per family."""
 
-    Parameters
-    ----------
-    products, right
-        The products of the columns, weighed by the labels' precision, and those with the labels; one per family.
-    """
-
-    products: tuple[Floats, ...]
-    right: tuple[Floats, ...]
+    products: tuple[Floats, ...]  # sum_q [F T]'V^-1 [F T]
+    right: tuple[Floats, ...]  # sum_q [F T]'V^-1 (y - lambda m)
 
     def __add__(self, other: LabelSums) -> LabelSums:
         return LabelSums(
@@ -113,7 +109,7 @@ def measure_queries(
     With ``sums_only``, only the sums are computed: the relevance of queries is left out.
     """
     layout, scale = Layout.of(reference), pair_scale(priors)
-    slopes = [slope / scale for slope in worth.slopes]
+    slopes = [slope / scale for slope in worth.slopes]  # per logit in the smaller unit
     every = np.concatenate([stacks.with_level, *(f.suspects for f in found if f.suspects is not None)], axis=1)
     basis = _basis(stacks, layout, found, slopes, every.shape[1])
     n_pairs = 0 if sums_only else len(reference.pool)
@@ -121,19 +117,24 @@ def measure_queries(
     seen, queries = [], []
     last = len(found) - 1
     for stack in stacks.stacks:
+        # K before labels: the share rho_k of the variance of each effect within the query, and of the pairs' own.
         own_variance = np.full(stack.pairs.shape, priors.share(PAIR) * LOGISTIC * scale**2)
         k = stack.covariances(own_variance, {n: np.sqrt(priors.share(n)) * worth.sds[n] * scale for n in stack.factors})
         rows = every[stack.pairs]
+        # x = m + T C g + x', at first with m = 0 and no columns of T.
         m, t = np.zeros(stack.pairs.shape), rows[:, :, :0]
         for i, (family, slope, own) in enumerate(zip(found, slopes, worth.own, strict=True)):
             extra = family.extra[stack.pairs]
             noise = own[PAIR] ** 2 + np.where(np.isfinite(extra), extra, MISSING)
-            labels = k.observed(slope, noise, stack.factor(own))
+            labels = k.observed(slope, noise, stack.factor(own))  # V = lambda^2 K + E
+            # y - lambda m = Ag + lambda x' + epsilon, with A = [F T] [M; lambda C]: the information on g is A'V^-1 A.
             a = np.concatenate([rows, t], axis=2)
             residual = family.scores[stack.pairs] - slope * m
             basis.add(i, a, labels.covariances.inverse.times(a), residual)
             if sums_only and i == last:
                 break
+            # With the gain lambda K V^-1: m <- m + gain (y - lambda m), T <- [T - lambda gain T, -gain F], and
+            # K <- K - lambda^2 K V^-1 K, which is the prior for the next family (docs/theory/observers.md#measured).
             m = m + labels.gain_times(residual[..., None])[..., 0]
             moved = labels.gain_times(a)
             width = rows.shape[2]
@@ -171,7 +172,8 @@ def campaign_prior(
     information = np.diag(precision)
     right = precision * mean
     together = priors.constants.together * priors.constants.widening(n_systems(stacks.design))
-    for row in direction / scale:
+    # Coefficients of correlated terms trade off, but their joint slope is about 1: one more observation of them.
+    for row in direction / scale:  # coefficients are larger by the scale, the slope is not
         where = layout["coefficients"]
         information[where, where] += np.outer(row, row) / together**2
         right[where] += row / together**2
@@ -183,11 +185,12 @@ def campaign_prior(
     of_labels, to_labels = _basis(stacks, layout, found, slopes, width).information(sums)
     information[columns, columns] += of_labels
     right[columns] += to_labels
+    # Families have the prior mean 0, so they add nothing to the right side but by their labels.
     return CampaignPrior(np.asarray(np.linalg.solve(information, right)), information)
 
 
 def _basis(stacks: Stacks, layout: Layout, found: Sequence[Family], slopes: Sequence[float], width: int) -> Basis:
-    """Return the basis of the labels' columns, of which there are ``width``."""
+    # Columns: level, terms and campaign effects, common to all families, then the suspects of each family in turn.
     sizes = [0 if f.suspects is None else f.suspects.shape[1] for f in found]
     ends = np.cumsum([stacks.with_level.shape[1], *sizes])
     maps = [
@@ -210,6 +213,7 @@ class Basis:
         self.response = np.concatenate(maps)
         sizes = [len(m) for m in maps]
         self.width = sum(sizes)
+        # C for each family: the maps of those before it, whose columns T has.
         befores = [self.response[: sum(sizes[:i])] for i in range(len(maps))]
         self.maps = [np.concatenate([m, s * c]) for m, s, c in zip(maps, slopes, befores, strict=True)]
         self.products = [np.zeros((len(m), len(m))) for m in self.maps]
@@ -249,6 +253,8 @@ def _family_map(
         out[rows, where.start - first : where.stop - first] += factor * np.eye(where.stop - where.start)
 
     place(slice(0, 1), family_block(family, "level"), 1.0)
+    # A coefficient of the labels is lambda times that of relevance plus the family's own: lambda beta + pi, and
+    # lambda a_s + b_s, of which labels alone show the sum.
     for name, where in stacks.columns.items():
         rows = slice(1 + where.start, 1 + where.stop)
         place(rows, "coefficients" if name == "terms" else name, slope)
@@ -268,11 +274,13 @@ def _family_prior(
     own: Mapping[str, float],
     liking: float,
 ) -> Floats:
-    """Return the prior precision of a family's parameters; its slopes on terms are tied to those of relevance."""
     out = np.zeros((layout.size, layout.size))
     level = layout[family_block(family, "level")].start
     out[level, level] = LEVEL.sd**-2.0
     terms = layout[family_block(family, "terms")]
+    # pi = p lambda beta for each term, with the p of the setting. A single term may differ from the common p by as much
+    # as p does between observers: pi - p lambda beta ~ N(0, (sd[p] lambda E[beta])^2). The tie is to the unknown beta,
+    # so it is a precision of both, not a prior of pi alone.
     for i, coefficient in enumerate(reference.coefficients):
         tie = np.zeros(layout.size)
         tie[terms.start + i], tie[layout["coefficients"].start + i] = 1.0, -liking * slope

@@ -22,9 +22,9 @@ from probeval.relevance.observers.prior import ObserverPrior, ObserverPriors, Po
 
 __all__ = ["Family", "FamilyUnits", "distinguishes", "family_units", "highest_label", "single_families"]
 
-FEWEST = 20  # pairs with two labels, from which their correlation is taken
-RARE = 0.01  # the least share of labels at the top of a scale
-ENDS = 0.01  # the mean label is at least this far from the ends of its scale
+FEWEST = 20  # pairs that two members both labelled, for their correlation; with fewer it counts as 0
+RARE = 0.01  # the share of labels that must reach the top of a scale: rarer ones are slips
+ENDS = 0.01  # the mean label is kept this far from the ends of its scale, where the logit is infinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,18 +83,8 @@ def distinguishes(labels: LabelTable) -> bool:
 class FamilyUnits:
     """The constants by which the labels of a family become one measurement per pair.
 
-    Parameters
-    ----------
-    name, members, priors, level, unit
-        As in :class:`Family`.
-    columns
-        The columns of the members in the table of labels.
-    centres, sds
-        The mean of each member's labels and their standard deviation, shapes (member,).
-    weights, correlation
-        The weights of the members, and the correlations of their labels, shapes (member,) and (member, member).
-    centre, sd
-        The mean of the weighted means, and their standard deviation.
+    They are found once, from all queries or a sample, and are the same for every part of a campaign. The first five
+    fields are those of :class:`Family`.
     """
 
     name: str
@@ -102,13 +92,13 @@ class FamilyUnits:
     priors: tuple[PossiblePrior, ...]
     level: Normal | None
     unit: float | None
-    columns: tuple[int, ...]
-    centres: Floats
-    sds: Floats
-    weights: Floats
-    correlation: Floats
-    centre: float = 0.0
-    sd: float = 1.0
+    columns: tuple[int, ...]  # of the members, in the table of labels
+    centres: Floats  # the mean of each member's labels, shape (member,)
+    sds: Floats  # their standard deviation
+    weights: Floats  # negative for a member that contradicts the majority, shape (member,)
+    correlation: Floats  # of the members' labels, as they are, shape (member, member)
+    centre: float = 0.0  # the mean of the weighted means
+    sd: float = 1.0  # their standard deviation
 
     def on(self, labels: Floats) -> Family:
         """Return the measurement of some pairs from their labels, shape (pair, source)."""
@@ -148,6 +138,7 @@ def _units(
     mine = values[:, columns]
     centres, sds = np.nanmean(mine, axis=0), np.nanstd(mine, axis=0)
     known = [priors.possible(member) for member in members]
+    # A member whose kind is in doubt has the mean slope of its kinds.
     expected = [sum(p.weight * float(np.exp(p.prior.log_slope.mean)) for p in each) for each in known]
     weights, correlation = _weights((mine - centres) / sds, np.array(expected), priors.constants.ridge)
     ranges = [highest_label(member, column) for member, column in zip(members, mine.T, strict=True)]
@@ -163,6 +154,7 @@ def _units(
         weights=weights,
         correlation=correlation,
     )
+    # Priors are in sds of the labels of one observer, so the weighted mean is divided by its own sd.
     combined = units.on(values)
     scores = combined.scores[combined.labelled]
     centre = float(scores.mean())
@@ -170,20 +162,26 @@ def _units(
 
 
 def _weights(standard: Floats, slopes: Floats, ridge: float) -> tuple[Floats, Floats]:
-    """Return the members' weights, and the correlations of their labels (turned to agree with the majority)."""
+    # w = max{(C + r I)^-1 lambda, 0}, the weights of the best linear estimate of relevance from correlated labels
+    # (docs/theory/observers.md#families).
     n = len(slopes)
     correlation = pd.DataFrame(standard).corr(min_periods=FEWEST).fillna(0.0).to_numpy(copy=True)
     np.fill_diagonal(correlation, 1.0)
+    # Expected slopes have no sign. The first principal component shows who contradicts the majority: these members are
+    # turned, and the sign of the family as a whole is a hypothesis later (worth.hypotheses_of).
     leading = np.linalg.eigh(correlation)[1][:, -1]
     sign = np.where(leading * np.sign(leading.sum() or 1.0) < 0, -1.0, 1.0)
     correlation *= np.outer(sign, sign)
+    # The ridge r keeps the matrix invertible with copies, which then share one weight. A negative weight would subtract
+    # a member for being a worse copy of another: it is 0 instead.
     weights = np.maximum(np.linalg.solve(correlation + ridge * np.eye(n), slopes), 0.0)
+    # The weights carry the signs, so the correlations are those of the labels as they are again.
     return sign * (weights if weights.any() else slopes), correlation * np.outer(sign, sign)
 
 
 def _combined(standard: Floats, weights: Floats, correlation: Floats) -> tuple[Floats, Floats]:
-    """Return the weighted mean label of each pair, and its additional noise variance."""
     scores, extra = np.zeros(len(standard)), np.full(len(standard), np.inf)
+    # Pairs labelled by the same members have the same weights: one step per pattern, not per pair.
     here = ~np.isnan(standard)
     patterns, which = np.unique(here, axis=0, return_inverse=True)
     whole = _variance(weights, correlation)
@@ -193,12 +191,13 @@ def _combined(standard: Floats, weights: Floats, correlation: Floats) -> tuple[F
         if not w.any():
             continue
         scores[rows] = np.nan_to_num(standard[rows]) @ w / np.abs(w).sum()
+        # A mean over fewer members varies more. The excess, in units of the variance of the complete mean, is noise.
         extra[rows] = max(_variance(w, correlation) / whole - 1.0, 0.0)
     return scores, extra
 
 
 def _variance(weights: Floats, correlation: Floats) -> float:
-    """Return the variance of the weighted mean of labels."""
+    # Var[sum_j w_j z_j / sum_j |w_j|] of standardised labels z.
     return float(weights @ correlation @ weights) / float(np.abs(weights).sum()) ** 2
 
 
@@ -214,11 +213,12 @@ def _priors(
 
 
 def _prior(known: Sequence[ObserverPrior], weights: Floats, correlation: Floats) -> ObserverPrior:
-    """Return the prior of the combined labels: slopes and own effects as those of the weighted mean."""
     if len(known) == 1:
         return known[0]
+    # The combined label is sum_j w_j z_j / sqrt(w'Cw), so its slope is the sum of these shares of the members' slopes.
+    # Members are turned to agree, so shares are positive. Own effects add up as sds: members of a family share them.
     share = np.abs(weights) / np.sqrt(max(float(weights @ correlation @ weights), 1e-12))
-    best = int(np.argmax(share))
+    best = int(np.argmax(share))  # what does not add up (spreads, bias, liking, reversal) is that of the main member
 
     def combined(normals: Sequence[Normal]) -> Normal:
         return Normal(float(np.log(share @ np.exp([n.mean for n in normals]))), normals[best].sd)
@@ -247,7 +247,8 @@ def highest_label(member: ObserverSpec, labels: Floats) -> float | None:
 def _level(
     values: Floats, counts: Floats, ranges: Sequence[float | None], known: Sequence[ObserverPrior]
 ) -> Normal | None:
-    """Return the level of grades that the mean labels of retrieved documents suggest: of the most reliable member."""
+    # logit(mean grade) = logit(mean label) + N(mu, s), each as a share of its maximum. A document counts once for each
+    # system that retrieved it, as in the scores of systems (docs/theory/observers.md#level-link).
     found = []
     for column, top, prior in zip(values.T, ranges, known, strict=True):
         if top and prior.level is not None:

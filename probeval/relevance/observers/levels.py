@@ -5,7 +5,8 @@ Labels of all pairs, in units of their standard deviation, are a linear mixed mo
 .. math:: y_d = \kappa + x_d\pi + \sum_k C_k[d] \cdot b_k + \epsilon_d,\qquad b_k \sim N(0, T_k I)
 
 Its variances :math:`T` are estimated by restricted maximum likelihood, with Newton steps by average information
-(Gilmour, Thompson and Cullis 1995). They say how much structure labels have, not how much of it is relevance.
+(Gilmour, Thompson and Cullis 1995). They say how much structure labels have, not how much of it is relevance
+(:mod:`.worth` divides them). See docs/theory/observers.md#worth.
 """
 
 from __future__ import annotations
@@ -23,29 +24,21 @@ from probeval.relevance.observers.prior import PAIR
 
 __all__ = ["LevelVariances", "QueryStack", "Stacks", "level_variances"]
 
-STEPS = 25  # of the search for the variances
-LONGEST = 1.0  # step on the log scale
-SETTLED = 0.05  # the largest step at the end
+STEPS = 25  # of the search for the variances, at most
+LONGEST = 1.0  # the longest step of a log variance, against overshooting
+SETTLED = 0.05  # the largest step of a log variance at the end: half of LEAST_ERROR in worth.py
 VAGUE = (-3.0, 2.0)  # mean and sd of a log variance before labels are seen, in units of the labels' variance
-FLAT = 1e-4  # the precision of the intercept and the slopes on terms
-MISSING = 1e9  # the noise variance of a pair without label
-LEAST = -9.0  # the least log variance
+FLAT = 1e-4  # the precision of the intercept and the slopes on terms: as good as none, labels having a variance of 1
+MISSING = 1e9  # the noise variance of a pair without label, which then says nothing
+LEAST = -9.0  # the least log variance: a level without any (an sd of .011) stays finite
 
 
 @dataclass(frozen=True, eq=False)
 class QueryStack:
-    """Queries with the same number of pairs, as a stack of matrices.
+    """Queries with the same number of pairs, as a stack of matrices."""
 
-    Parameters
-    ----------
-    pairs
-        Positions in the pool, shape (query, pair).
-    factors
-        :math:`C_k` of each effect within queries, without columns of zeros, shape (query, pair, column).
-    """
-
-    pairs: Ints
-    factors: Mapping[str, Floats]
+    pairs: Ints  # positions in the pool, shape (query, pair)
+    factors: Mapping[str, Floats]  # C_k of each effect within queries, shape (query, pair, column)
 
     def covariances(self, diagonal: Floats, sds: Mapping[str, float]) -> Covariances:
         """Return a diagonal, shape (query, pair), plus the covariances of effects with these standard deviations."""
@@ -74,6 +67,7 @@ class Stacks:
             factors = {}
             for effect in self.design.of_query:
                 rows = effect.columns.rows(pairs.ravel()).reshape(*pairs.shape, -1)
+                # A system that retrieved nothing for these queries has no column: the fewer, the faster the algebra.
                 factors[effect.name] = rows[:, :, rows.any(axis=(0, 1))]
             out.append(QueryStack(pairs, factors))
         return tuple(out)
@@ -98,26 +92,14 @@ class Stacks:
 
 @dataclass(frozen=True, eq=False)
 class LevelVariances:
-    """Estimates of a family's variances by level, with the slopes of its labels on the terms.
+    """Estimates of a family's variances by level, with the slopes of its labels on the terms."""
 
-    Parameters
-    ----------
-    names
-        The levels: effects within queries, ``pair``, effects of the campaign.
-    log_variance, error
-        The log of each variance, and its standard error, shapes (level,).
-    slopes, slope_errors
-        The slopes on the terms, and their standard errors, shapes (term,).
-    structure
-        The log-likelihood ratio against labels that are pure noise.
-    """
-
-    names: tuple[str, ...]
-    log_variance: Floats
-    error: Floats
-    slopes: Floats
-    slope_errors: Floats
-    structure: float
+    names: tuple[str, ...]  # the levels: effects within queries, pair, effects of the campaign
+    log_variance: Floats  # log T, shape (level,)
+    error: Floats  # its standard error
+    slopes: Floats  # on the terms, shape (term,)
+    slope_errors: Floats  # their standard errors
+    structure: float  # the log-likelihood ratio against noise; slopes on the terms are free in both
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +126,12 @@ def level_variances(stacks: Stacks, scores: Floats, extra: Floats) -> LevelVaria
     design = stacks.design
     names = (*(e.name for e in design.of_query), PAIR, *(e.name for e in design.of_campaign))
     mean, sd = VAGUE
+    # Single pairs are expected to have more of the labels' variance, which is 1 in all, than any other level.
     centre = np.array([-1.0 if name == PAIR else mean for name in names])
     at = centre.copy()
     noise = np.where(np.isfinite(extra), extra, MISSING)
+    # Newton's method for restricted likelihood times vague prior. Average information takes the place of the observed
+    # one: it needs no trace of a product of two large matrices, and is never negative.
     for _ in range(STEPS):
         fit = mixed_model(stacks, scores, noise, names, at)
         curve = fit.information + np.eye(len(names)) / sd**2
@@ -157,6 +142,7 @@ def level_variances(stacks: Stacks, scores: Floats, extra: Floats) -> LevelVaria
             break
     fit = mixed_model(stacks, scores, noise, names, at)
     error = np.sqrt(np.diag(np.linalg.inv(fit.information + np.eye(len(names)) / sd**2)))
+    # Labels that are noise: their whole variance, 1, is of single pairs.
     none = np.array([0.0 if name == PAIR else LEAST for name in names])
     terms = slice(1, 1 + design.terms.shape[1])
     return LevelVariances(
@@ -181,6 +167,8 @@ def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str,
     variance = dict(zip(names, np.exp(at).tolist(), strict=True))
     design = stacks.design
     n_columns = 1 + stacks.rows.shape[1]
+    # Lambda: effects of the campaign are coefficients g with the precision 1/T, like the intercept and the terms with
+    # none. So queries are independent given g, and each has a small V of its own.
     precision = np.full(n_columns, FLAT)
     for effect in design.of_campaign:
         where = stacks.columns[effect.name]
@@ -188,6 +176,7 @@ def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str,
     information, right = np.diag(precision), np.zeros(n_columns)
     value, parts = 0.0, []
     sds = {name: float(np.sqrt(v)) for name, v in variance.items()}
+    # First pass: S = Lambda + sum_q A'V^-1 A and the normal equations S g = sum_q A'V^-1 y.
     for stack in stacks.stacks:
         inverse = stack.covariances(variance[PAIR] + noise[stack.pairs], sds).inverse
         value -= float(inverse.log_determinants.sum()) / 2
@@ -198,8 +187,10 @@ def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str,
         parts.append((stack, inverse, rows, weighed))
     covariance = np.linalg.inv(information)
     g = covariance @ right
+    # l = -(sum log|V| + log|S| - log|Lambda| + sum r'V^-1 r + g'Lambda g)/2: log|S| is what restriction adds.
     value += float(np.log(precision).sum() - np.linalg.slogdet(information)[1] - precision @ g**2) / 2
     slope = np.zeros(len(names))
+    # Second pass: slopes, and the parts of q'Pq with P = V^-1 - V^-1 A S^-1 A'V^-1.
     projected = np.zeros((len(names), len(names)))
     through = np.zeros((len(names), n_columns))
     for stack, inverse, rows, weighed in parts:
@@ -208,18 +199,18 @@ def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str,
         value -= float((residual * a).sum()) / 2
         moved = np.zeros((len(names), *stack.pairs.shape))
         for i, name in enumerate(names):
-            if name == PAIR:
+            if name == PAIR:  # G = I
                 moved[i] = variance[name] * a
                 traced = float(inverse.traces.sum())
                 inner = np.tensordot(weighed, weighed, axes=([0, 1], [0, 1]))
-            elif name in stack.factors:
+            elif name in stack.factors:  # G = CC'
                 factor = stack.factors[name]
                 transposed = factor.transpose(0, 2, 1)
                 moved[i] = variance[name] * (factor @ (transposed @ a[..., None]))[..., 0]
                 traced = float((factor * inverse.times(factor)).sum())
                 across = transposed @ weighed
                 inner = np.tensordot(across, across, axes=([0, 1], [0, 1]))
-            else:
+            else:  # q = T A_k A_k'Py = A_k g_k, and the slope follows from g below
                 where = stacks.columns[name]
                 moved[i] = rows[:, :, 1 + where.start : 1 + where.stop] @ g[1 + where.start : 1 + where.stop]
                 continue
@@ -230,7 +221,7 @@ def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str,
         projected += np.tensordot(moved, back, axes=([1, 2], [0, 1]))
         through += np.tensordot(moved, weighed, axes=([1, 2], [0, 1]))
     for i, name in enumerate(names):
-        if name in stacks.columns:
+        if name in stacks.columns:  # Fisher's identity: (E[g'g]/T - n)/2
             where = slice(1 + stacks.columns[name].start, 1 + stacks.columns[name].stop)
             spread = float(g[where] @ g[where] + np.trace(covariance[where, where]))
             slope[i] = (spread / variance[name] - (where.stop - where.start)) / 2

@@ -57,28 +57,14 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class LabelModel:
-    """The worth of a campaign's labels, found from a sample of its queries: any part is measured with it.
-
-    Parameters
-    ----------
-    priors
-        The priors of observers.
-    units, levels
-        The families of observers, and the variances of their labels.
-    worth
-        The posterior of the worth of labels, before any judgment.
-    settings
-        The settings of the worth that labels are measured with.
-    direction
-        The joint slope on the terms.
-    """
+    """The worth of a campaign's labels, found from a sample of its queries: any part is measured with it."""
 
     priors: ObserverPriors
-    units: tuple[FamilyUnits, ...]
-    levels: tuple[LevelVariances, ...]
-    worth: WorthPosterior
-    settings: tuple[Worth, ...]
-    direction: Floats
+    units: tuple[FamilyUnits, ...]  # the families of observers
+    levels: tuple[LevelVariances, ...]  # the variances of their labels
+    worth: WorthPosterior  # before any judgment
+    settings: tuple[Worth, ...]  # those of the worth, with the errors of labels that are asked for
+    direction: Floats  # the joint slope on the terms
 
     @classmethod
     def of(
@@ -93,6 +79,7 @@ class LabelModel:
         found = [family.on(labels.values) for family in units]
         levels = tuple(in_order(lambda family: level_variances(stacks, family.scores, family.extra), found))
         worth = find_worth(seen, priors, found, levels)
+        # What if labels were worth more: all own effects and noise are divided, slopes and hypotheses stay.
         settings = tuple(
             replace(w, own=tuple({level: sd / worth_factor for level, sd in own.items()} for own in w.own))
             for w in worth.settings
@@ -102,21 +89,11 @@ class LabelModel:
 
 @dataclass(frozen=True, eq=False)
 class LabelledPart:
-    """The labels of some queries of a campaign.
-
-    Parameters
-    ----------
-    model
-        The worth of the campaign's labels.
-    design
-        These queries before their labels are seen.
-    labels
-        Their labels, shape (pair, source).
-    """
+    """The labels of some queries of a campaign."""
 
     model: LabelModel
-    design: ModelDesign
-    labels: Floats
+    design: ModelDesign  # these queries, before their labels are seen
+    labels: Floats  # shape (pair, source)
 
     @cached_property
     def stacks(self) -> Stacks:
@@ -208,6 +185,7 @@ def with_labels(
     whole = LabelledPart(model, design, labels.values)
     part = whole if sample is None else LabelledPart(model, some, seen.values)
 
+    # Labels of all queries inform the campaign's parameters; their worth and the level of grades come from the sample.
     def measured(setting: Worth) -> MeasuredPrior:
         mine = whole.measured(setting)
         campaign = part.campaign(setting, mine.sums, mine if part is whole else None)
@@ -226,7 +204,7 @@ def seen_design(design: ModelDesign, priors: ObserverPriors) -> ModelDesign:
 
 
 def _widened(design: ModelDesign, priors: ObserverPriors) -> tuple[Normal, ...]:
-    """Return the priors of the coefficients, wider with few systems: what these agree on says less of relevance."""
+    # sqrt(1 + c/S) with S systems: what few systems agree on says less of relevance (docs/theory/observers.md#signs).
     factor = priors.constants.widening(n_systems(design))
     return tuple(Normal(c.mean, c.sd * factor) for c in design.coefficients)
 
@@ -241,8 +219,9 @@ def reference_design(design: ModelDesign, priors: ObserverPriors, found: Sequenc
     own = []
     for e in design.effects:
         if e.effect.acts_on == "cutpoints":
-            own.append(e)
+            own.append(e)  # a factor of the distances between cutpoints: the same on any scale of logits
         elif e.effect.scope == "query":
+            # The reference's own view has the sd sigma sqrt(1 - rho), in larger logits. The rest is in x.
             share = priors.share(e.name) if e.effect.stated is None else 0.0
             factor = float(np.log(scale * np.sqrt(1 - share)))
             own.append(DesignedEffect(e.effect, e.columns, Normal(e.log_sd.mean + factor, e.log_sd.sd)))
@@ -251,6 +230,8 @@ def reference_design(design: ModelDesign, priors: ObserverPriors, found: Sequenc
     for family in found:
         suspects = {} if family.suspects is None else {"suspects": family.suspects.shape[1]}
         for part, size in (sizes | suspects).items():
+            # A family's level, likings and biases move its labels, not the logit of a grade. They are parameters of g
+            # all the same, as labels make them dependent on those of relevance.
             nothing = Columns.of(csr_array((len(design.pool), size)))
             common.append(CampaignColumns(family_block(family, part), nothing))
     return replace(

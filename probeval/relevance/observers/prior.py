@@ -21,14 +21,18 @@ from probeval.relevance.normal import LOG, Normal
 __all__ = ["PAIR", "SIMILARITY", "LabelConstants", "ObserverPrior", "ObserverPriors", "PossiblePrior"]
 
 PAIR = "pair"  # the level of single pairs, beside those of the effects
-SEEN = {"query": 0.6, "slope": 0.6, "interaction": 0.5, PAIR: 0.4}  # the share of variance that observers see
-SEEN_ELSEWHERE = {"campaign": 1.0, "query": 0.5}  # of effects without data, by scope
-OWN = Normal(-2.0, 0.8)  # the log sd of an observer's own effect at a level without data, in sds of the labels
+# rho, the share of an effect's variance that observers other than the reference see. Triads of grades, a language model
+# and people on Deep Learning 2019 gave .61 (query), .49 (system on a query) and .37 (pair), here rounded; that of the
+# slope of popularity is assumed. Without these shares slopes come out too low (docs/theory/observers.md#reference).
+SEEN = {"query": 0.6, "slope": 0.6, "interaction": 0.5, PAIR: 0.4}
+# The same of effects without data, by scope. The triads gave 1.0 for systems; that of queries is assumed.
+SEEN_ELSEWHERE = {"campaign": 1.0, "query": 0.5}
+OWN = Normal(-2.0, 0.8)  # the log sd of an observer's own effect at a level without data, in sds of the labels; stated
 BIASES = ("system", "team")  # in cards of earlier versions, levels whose own effects were multiples of relevance's
 EARLIER = Normal(-0.9, 0.7)  # the same, of an observer without data
 FAVOUR = Normal(1.0, 0.6)  # added to the log bias of an observer that favours systems
 SIMILARITY = "similarity number"  # the kind that numbers by a machine may be of
-LARGEST = 1e3  # constant
+LARGEST = 1e3  # a constant of a card above it is an error, not a choice
 ORIGINS = {
     "seen": "triads of grades, a language model and people on Deep Learning 2019, rounded",
     "noise": "stated",
@@ -93,6 +97,7 @@ class ObserverPrior:
         """Restore from plain data; biases of earlier versions are multiples of the effect of relevance."""
         own = {str(k): Normal.from_list(n, within=LOG) for k, n in data["log_own"].items()}
         slope = Normal.from_list(data["log_slope"], within=LOG)
+        # They were o = r lambda sigma; now o = kappa sigma, so log kappa = log r + log lambda, at the expected slope.
         old = own.get(BIASES[0], EARLIER)
         bias = Normal(old.mean + slope.mean, old.sd)
         turned = float(data.get("reversed", LabelConstants().reversed))
@@ -177,7 +182,7 @@ class LabelConstants:
         return cls(seen=seen, log_favour=favour, **numbers)
 
 
-# Before any data: the middle of what columns of labels with known grades showed.
+# An observer of a kind that the card does not have: the middle of what columns of labels with known grades showed.
 UNSEEN = ObserverPrior(
     log_slope=Normal(-1.3, 0.5),
     log_own={
@@ -229,6 +234,8 @@ class ObserverPriors:
         if self.knows(spec):
             return (PossiblePrior(kind, 1.0, self.by_name[spec.name]),)
         weights = {kind: 1.0}
+        # Without judgments a similarity explains its labels as well as a judge does: the prior has to tell them apart.
+        # A card that has not learned any similarity cannot do so (docs/theory/observers.md#kinds).
         if kind == "machine number" and SIMILARITY in self.by_kind:
             weights = {kind: 1 - self.constants.similarity, SIMILARITY: self.constants.similarity}
         return tuple(PossiblePrior(k, weight, self.by_kind.get(k, UNSEEN)) for k, weight in weights.items())

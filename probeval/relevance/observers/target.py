@@ -21,11 +21,12 @@ from probeval.relevance.observers.worth import Worth
 
 __all__ = ["LevelTarget", "suggested_level", "target_of", "with_level"]
 
-FARTHEST = 12.0  # logits, between the level of grades and the one that labels suggest
+FARTHEST = 12.0  # the largest shift of the level that is searched, in logits
 
 
 def suggested_level(found: Sequence[Family], worth: Worth) -> Normal | None:
     """Return the most reliable of the levels that families with a positive slope suggest."""
+    # The link of mean label and mean grade was learned from scales that rise with relevance.
     levels = [family.level for family, slope in zip(found, worth.slopes, strict=True) if family.level and slope > 0]
     return min(levels, key=lambda n: n.sd, default=None)
 
@@ -43,7 +44,8 @@ def target_of(prior: MeasuredPrior, reference: ModelDesign, level: Normal) -> Le
 
 
 def _mean_logit(prior: MeasuredPrior, reference: ModelDesign) -> tuple[Floats, float]:
-    """Return the mean logit of retrieved documents given labels, as a linear function of the campaign's parameters."""
+    # The mean logit is c'g + offset: the middle cutpoint, and the means over retrieved documents of Rg, with R the
+    # columns of the campaign's parameters, and of x = m + Bg + x' given labels (docs/theory/observers.md#measured).
     layout = Layout.of(reference)
     share = reference.counts / reference.counts.sum()
     rows = reference.campaign_rows(np.arange(len(reference.pool)))
@@ -67,9 +69,12 @@ def _level_target(
     rows = reference.campaign_rows(np.arange(len(reference.pool)))
     gaps = prior.mean[layout["gaps"]]
     columns = gap_columns(len(reference.cuts))
+    # alpha and eta at the centre of the prior; v is the variance of x' and of the reference's own views. The campaign's
+    # parameters are at their mean: one shift t of all logits stands for their common error.
     cuts = prior.mean[layout["first_cut"]] + columns.middle @ gaps + columns.apart @ gaps
     own = sum(e.log_sd.square * e.columns.squares for e in reference.of_query)
     eta = prior.offset + (rows + prior.response()) @ prior.mean[layout.columns]
+    # A logistic is nearly a probit, so its mean over z ~ N(m, v) is about F(m / sqrt(1 + pi v / 8)).
     width = np.sqrt(1 + np.pi / 8 * (prior.variance + own))[:, None]
     share = reference.counts / reference.counts.sum()
     target = float(expit(level.mean))
@@ -77,8 +82,11 @@ def _level_target(
     def excess(shift: float) -> float:
         return float(share @ expit((eta[:, None] + cuts + shift) / width).mean(axis=1)) - target
 
+    # f rises with t, so there is one root, or none within the limits.
     within = excess(-FARTHEST) < 0 < excess(FARTHEST)
     shift = brentq(excess, -FARTHEST, FARTHEST, xtol=1e-12) if within else -np.copysign(FARTHEST, excess(0.0))
+    # Delta method: an sd s of the logit of the mean grade p is s p (1 - p) of p itself, and that over f'(t) of the
+    # shift. Where f is flat, labels say nothing of the level: the sd is large, but finite.
     reach = expit((eta[:, None] + cuts + shift) / width)
     steep = float(share @ (reach * (1 - reach) / width).mean(axis=1))
     spread = level.sd * target * (1 - target) / max(steep, 1e-6)
@@ -90,6 +98,8 @@ def with_level(prior: MeasuredPrior, reference: ModelDesign, level: Normal) -> C
 
     It is an observation of the mean logit of the documents of ``reference``, whose queries may be a sample.
     """
+    # One normal observation l of c'g + offset, with sd s: the precision grows by cc'/s^2, and the right side of the
+    # normal equations by c (l - offset)/s^2.
     functional, offset = _mean_logit(prior, reference)
     target = _level_target(prior, reference, level, functional, offset)
     information = prior.precision + np.outer(functional, functional) / target.sd**2

@@ -37,10 +37,10 @@ from probeval.threads import one_thread
 
 __all__ = ["ObserverTrust", "SuspectedBias", "agreement", "examine"]
 
-SUSPICION = 0.05  # the prior probability that labels favour, or disfavour, the documents of one team
-MOST = 2  # suspects shifted at the same time
-SMALL = 0.03  # sd of biases by system beside the suspects, in sds of the labels
-DRAWS = 4000  # of the shifts, for intervals
+SUSPICION = 0.05  # the prior probability that labels favour, or disfavour, the documents of one team: most favour none
+MOST = 2  # suspects that may be shifted at once: of n suspects there are then 1 + n + n(n - 1)/2 sets
+SMALL = 0.03  # sd of biases by system beside the suspects, in sds of the labels: the suspects have to explain them
+DRAWS = 4000  # of the shifts, for intervals: 100 beyond each end of one of 95%
 SURE = 0.95  # the probability from which a verdict is given
 DOUBTFUL = 0.2  # the probability above which a doubt is said
 FEWEST = 3  # judged pairs with a label, for their correlation with grades
@@ -200,6 +200,7 @@ class Suspects:
     @classmethod
     def of(cls, runs: Runs) -> Suspects:
         """Return the suspects among systems: the centred columns of the documents of each team."""
+        # Centred, so that a shift leaves the mean label as it is: that is the family's level.
         members: dict[str, list[int]] = {}
         for system, team in enumerate(runs.systems if runs.teams is None else runs.teams):
             members.setdefault(str(team), []).append(system)
@@ -222,6 +223,7 @@ def _examine_one(
     margin: float,
     rng: np.random.Generator,
 ) -> ObserverTrust:
+    # Two fits: the model as it is for sign, kind and slope; one in which only suspects can be favoured for the shifts.
     levels = level_variances(stacks, family.scores, family.extra)
     worth = find_worth(stacks.design, priors, [family], [levels])
 
@@ -235,8 +237,9 @@ def _examine_one(
     draws, included = _shifts(fitted(suspected, [_without_biases(s, design) for s in worth.settings]), suspected, rng)
     member = family.members[0]
     both = (judged >= 0) & ~np.isnan(labels)
-    unit = float(np.nanstd(labels))
+    unit = float(np.nanstd(labels))  # shifts are in sds of the labels, the margin is a share of their range
     spread = float(np.nanmax(labels) - np.nanmin(labels))
+    # Judgments have reweighted the settings, so each probability is a sum of weights.
     slopes = np.array([abs(s.slopes[0]) for s in worth.settings])
     signs = np.sign([s.slopes[0] for s in worth.settings])
     taken = [s.hypotheses[0] for s in worth.settings]
@@ -267,7 +270,6 @@ def _examine_one(
 
 
 def _without_biases(setting: Worth, design: ModelDesign) -> Worth:
-    """Return a setting in which the suspects alone can be favoured."""
     small = {e.name: SMALL for e in design.of_campaign}
     return replace(setting, own=tuple({**own, **small} for own in setting.own))
 
@@ -279,6 +281,8 @@ def _shifts(posterior: LaplacePosterior, family: Family, rng: np.random.Generato
     parts, included = [], np.zeros(n)
     ends = np.round(np.cumsum(posterior.weights) * DRAWS).astype(int)
     for mode, weight, size in zip(posterior.modes, posterior.weights, np.diff(ends, prepend=0).tolist(), strict=True):
+        # The fit gave every shift the prior N(0, tau^2). Without it, labels and judgments have the information
+        # Lambda = Cov^-1 - I/tau^2 on the shifts, and b = Cov^-1 E[delta].
         inverse = np.linalg.inv(mode.schur)
         covariance = (inverse.T @ inverse)[where, where]
         precision = np.linalg.inv(covariance)
@@ -287,6 +291,7 @@ def _shifts(posterior: LaplacePosterior, family: Family, rng: np.random.Generato
         sets, probability = _sets(information, right)
         for chosen, p in zip(sets, probability, strict=True):
             included[list(chosen)] += weight * p
+        # First a set h of suspects, then their shifts N(C b_h, C) with C = (Lambda_h + I/tau^2)^-1; others are 0.
         drawn = np.zeros((size, n))
         which = rng.choice(len(sets), size=size, p=probability)
         for number in np.unique(which).tolist():
@@ -300,7 +305,8 @@ def _shifts(posterior: LaplacePosterior, family: Family, rng: np.random.Generato
 
 
 def _sets(information: Floats, right: Floats) -> tuple[list[tuple[int, ...]], Floats]:
-    """Return the sets of at most two suspects, and the probability that just these are shifted."""
+    # Bayes factors of a spike and a normal, relative to the empty set; the formula is that of the module
+    # (docs/theory/observers.md#suspects).
     n = len(right)
     sets: list[tuple[int, ...]] = [h for size in range(MOST + 1) for h in combinations(range(n), size)]
     variance = SUSPECTED.sd**2
@@ -319,7 +325,6 @@ def _sets(information: Floats, right: Floats) -> tuple[list[tuple[int, ...]], Fl
 def _biases(
     suspects: Suspects, draws: Floats, included: Floats, margin: float, judged: int
 ) -> tuple[SuspectedBias, ...]:
-    """Return the suspected biases with their verdicts, the most probable first."""
     out = []
     for i, (name, systems) in enumerate(zip(suspects.names, suspects.systems, strict=True)):
         mine = draws[:, i]
@@ -347,7 +352,8 @@ def _biases(
 
 
 def _needed(shift: Floats, margin: float, judged: int) -> int | None:
-    """Return about how many more judgments would narrow the shift to the margin: its variance falls as they grow."""
+    # The variance of the shift falls as 1/n, and 1.96 sd is to be the margin: n ((1.96 sd/margin)^2 - 1) more
+    # (docs/theory/observers.md#verdicts). Without a verdict it is never less than a tenth of those judged.
     if not judged:
         return None
     ratio = (1.96 * float(np.std(shift)) / max(margin, 1e-9)) ** 2

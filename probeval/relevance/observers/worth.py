@@ -7,7 +7,7 @@ model's effects, the coefficients of its terms and, for each family, :math:`\log
 liking for popular documents. Their posterior given :math:`T` is found by nonlinear least squares, in normal form.
 
 What a family is comes first: whether it measures relevance, is noise or is reversed, of which kind it is, and whether
-it favours systems. Each hypothesis is fitted apart and weighted by its evidence.
+it favours systems. Each hypothesis is fitted apart and weighted by its evidence. See docs/theory/observers.md#worth.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ __all__ = [
     "n_systems",
 ]
 
-LOGISTIC = float(np.pi**2 / 3)  # the variance of the logistic
-STEPS = 50  # of the search
+LOGISTIC = float(np.pi**2 / 3)  # the variance of logistic noise: all that is particular to a pair without labels
+STEPS = 50  # of the search, at most
 SETTLED = 1e-4  # the largest step at the end
-LEAST_ERROR = 0.1  # of a log variance: labels are not normal
-LEAST_SLOPE_ERROR = 0.03  # of a slope, in sds of the labels per sd of the term
-NEGLIGIBLE = 0.01  # the probability below which a hypothesis is left out
-SURE = 0.95  # the probability at which the kind of a family is told
-SPREAD = 5  # pairs of points over slopes and biases by system, shared by the hypotheses
+LEAST_ERROR = 0.1  # the least error of a log variance: labels are not normal, so REML is too sure with many pairs
+LEAST_SLOPE_ERROR = 0.03  # the least error of a slope, in sds of the labels per sd of the term
+NEGLIGIBLE = 0.01  # a hypothesis below this probability has no setting: judgments cannot bring it back
+SURE = 0.95  # the kind of a family is told at this probability: odds of 19 to 1
+SPREAD = 5  # pairs of points over slopes and biases by system; the hypotheses share them by their probabilities
 
 
 class Hypothesis(NamedTuple):
@@ -73,6 +73,8 @@ class Hypothesis(NamedTuple):
         """
         if effect is None or effect.effect.scope != "campaign":
             return self.prior.own(level)
+        # log o = log kappa + E[log sigma], with the sigma that is expected of a campaign, not that of this one: tied to
+        # the latter, a large bias would make the effects of systems seem large too (docs/theory/observers.md#biases).
         bias = self.prior.log_bias
         more = Normal(bias.mean + favour.mean, favour.sd) if self.favours else bias
         return Normal(more.mean + effect.log_sd.mean, more.sd)
@@ -150,13 +152,16 @@ def judgments_to_tell(design: ModelDesign, priors: ObserverPriors, worth: WorthP
         weight[kind] = weight.get(kind, 0.0) + setting.weight
         r_squared = _correlation(design, priors, setting, family) ** 2
         information[kind] = information.get(kind, 0.0) - setting.weight * float(np.log1p(-r_squared)) / 2
+    # Judged pairs confirm or refute the steeper kind fastest. The odds before judgments have to be overcome as well, if
+    # the less probable kind is the right one.
     each = max(information[kind] / weight[kind] for kind in weight)
     doubt = max(abs(float(np.log(max(p, NEGLIGIBLE) / max(1 - p, NEGLIGIBLE)))) for p in weight.values())
     return int(np.ceil((np.log(SURE / (1 - SURE)) + doubt) / each))
 
 
 def _correlation(design: ModelDesign, priors: ObserverPriors, setting: Worth, family: int) -> float:
-    """Return the correlation of a family's labels and the reference's relevance within a query."""
+    # Within a query constant effects drop out. The reference's relevance has the variance sum_k sigma_k^2, labels
+    # lambda^2 sum_k rho_k sigma_k^2 + sum_k o_k^2, and their covariance is lambda sum_k rho_k sigma_k^2.
     within = [e for e in design.effects if e.effect.acts_on == "predictor" and not e.effect.constant]
     variance = {PAIR: LOGISTIC} | {e.name: setting.sds[e.name] ** 2 for e in within}
     share = {PAIR: priors.share(PAIR)} | {e.name: priors.share(e.name, e.effect.scope) for e in within}
@@ -177,6 +182,7 @@ def joint_slope(design: ModelDesign) -> Floats:
     campaign; with :math:`\mu` the expected coefficients and :math:`C` the covariance of the terms,
     :math:`\mu'C\beta / \mu'C\mu` varies less. One row, shape (1, term); none if nothing is expected of the terms.
     """
+    # At the expected coefficients it is 1, by its definition.
     mean = np.array([c.mean for c in design.coefficients])
     covariance = np.atleast_2d(np.cov(design.terms.T)) if len(design.terms) > 1 and len(mean) else np.zeros((0, 0))
     size = float(mean @ covariance @ mean) if covariance.size else 0.0
@@ -184,7 +190,12 @@ def joint_slope(design: ModelDesign) -> Floats:
 
 
 class LeastSquares:
-    """The residuals of the parameters against their priors and of the levels against their estimates."""
+    r"""The residuals of the parameters against their priors and of the levels against their estimates.
+
+    The parameters are one vector: :math:`\log\sigma_k` of the effects, :math:`\beta` of the terms, and for each family
+    :math:`\log|\lambda|`, :math:`\log o_k` of all levels, and :math:`p`. ``blocks`` has their places: effects, terms,
+    and then each family.
+    """
 
     def __init__(
         self,
@@ -199,6 +210,7 @@ class LeastSquares:
         self.seen = np.array(
             [priors.share(name) if name == PAIR else priors.share(name, of[name].effect.scope) for name in self.names]
         )
+        # The effect of each level; -1 for single pairs, whose variance is that of logistic noise.
         self.at = np.array([self.effects.get(name, -1) for name in self.names])
         self.n_terms = len(design.coefficients)
         self.direction = joint_slope(design)
@@ -216,6 +228,7 @@ class LeastSquares:
 
     def parts(self, x: Floats) -> Iterator[tuple[int, slice, Floats, Floats]]:
         """Yield each family's number, its parameters, and its signal and own variances by level."""
+        # sigma_k^2 by level; the signal is lambda^2 rho_k sigma_k^2, and 0 for noise.
         sds = np.where(self.at < 0, LOGISTIC, np.exp(2 * x[self.blocks[0]])[self.at])
         for i, block in enumerate(self.blocks[2:]):
             signal = np.exp(2 * x[block.start]) * self.seen * sds * (self.signs[i] != 0)
@@ -223,13 +236,17 @@ class LeastSquares:
 
     def residuals(self, x: Floats) -> tuple[Floats, Floats]:
         """Return all residuals in units of their standard deviations, and their derivatives (residual, parameter)."""
+        # Half the sum of squares is the negative log posterior: every residual is a standard normal.
         size = len(x)
         prior, prior_d = (x - self.mean) / self.sd, np.diag(1 / self.sd)
         beta = x[self.blocks[1]]
+        # The joint slope on the terms is 1, with an sd that grows with few systems.
         together = np.zeros((len(self.direction), size))
         together[:, self.blocks[1]] = self.direction / self.together
         out, slopes = [prior, together @ x - 1 / self.together], [prior_d, together]
         for i, block, signal, own in self.parts(x):
+            # log T_k = log(lambda^2 rho_k sigma_k^2 + o_k^2): its derivatives in log lambda and log sigma_k are twice
+            # the share of the signal, that in log o_k is twice the rest.
             found = self.levels[i]
             error = np.maximum(found.error, LEAST_ERROR)
             out.append((np.log(signal + own) - found.log_variance) / error)
@@ -240,6 +257,7 @@ class LeastSquares:
             d[rows, self.at[rows]] = share[rows]
             d[np.arange(len(own)), np.arange(block.start + 1, block.stop - 1)] = 2 / error - share
             slopes.append(d)
+            # The slope of the labels on the terms is lambda (1 + p) beta. It alone shows the sign of lambda.
             liking = x[block.stop - 1]
             factor = self.signs[i] * np.exp(x[block.start]) * (1 + liking)
             slope_error = np.maximum(found.slope_errors, LEAST_SLOPE_ERROR)
@@ -253,6 +271,7 @@ class LeastSquares:
 
     def solve(self) -> tuple[Floats, Floats, float]:
         """Return the best parameters, their covariance, and the log evidence (up to a constant of the data)."""
+        # Levenberg and Marquardt's method: damping grows until a step lowers the sum of squares, and falls after it.
         x, damping = self.mean.copy(), 1e-3
         r, d = self.residuals(x)
         for _ in range(STEPS):
@@ -266,6 +285,9 @@ class LeastSquares:
             x, r, d, damping = x + step, ahead, ahead_d, max(damping / 8, 1e-9)
             if np.abs(step).max() < SETTLED:
                 break
+        # Laplace's method: log Z = -r'r/2 + log|Cov|/2 - sum log sd[prior]; the powers of 2 pi cancel. It is relative
+        # to the maximum of the labels' likelihood, where the residuals of levels and slopes are 0. The constant of the
+        # joint slope is left out: it is the same for every hypothesis but noise.
         covariance = np.asarray(np.linalg.inv(d.T @ d))
         log_evidence = -float(r @ r) / 2 + float(np.linalg.slogdet(covariance)[1]) / 2 - float(np.log(self.sd).sum())
         return x, covariance, log_evidence
@@ -286,6 +308,7 @@ class LeastSquares:
 
     def integrated(self) -> list[int]:
         """Return the parameters that get points of their own: each family's slope and its biases by system."""
+        # A few points cannot cover all parameters. These decide how far a ranking follows labels.
         biases = [i for i, name in enumerate(self.names) if name == "system"]
         return [p for b in self.blocks[2:] for p in (b.start, *(b.start + 1 + i for i in biases))]
 
@@ -298,6 +321,8 @@ def find_worth(
     What a family is is found apart, with the other families left out: labels with structure are not noise, and their
     slope on popularity tells their direction. One family at a time may be something else than it most probably is.
     """
+    # All combinations of hypotheses would be too many: from the most probable one, one family at a time is changed. The
+    # weight of a case is its probability relative to that of the most probable one.
     beliefs = tuple(_belief(design, priors, f, level) for f, level in zip(families, levels, strict=True))
     best = tuple(belief[0][0] for belief in beliefs)
     cases = [(best, 1.0)]
@@ -308,7 +333,7 @@ def find_worth(
     log_slopes: tuple[Normal, ...] = ()
     for number, (case, weight) in enumerate(cases):
         problem = LeastSquares(design, priors, levels, case)
-        x, covariance, _ = problem.solve()
+        x, covariance, _ = problem.solve()  # all families together, as they share the effects of the campaign
         if number == 0:
             starts = [b.start for b in problem.blocks[2:]]
             log_slopes = tuple(Normal(float(x[s]), float(np.sqrt(covariance[s, s]))) for s in starts)
@@ -319,6 +344,7 @@ def find_worth(
 
 def hypotheses_of(priors: ObserverPriors, family: Family) -> list[tuple[Hypothesis, float]]:
     """Return what a family may be, with the probabilities before its labels are seen; noise first."""
+    # P(noise) once, whatever the kind; else P(kind) P(sign) P(favour). See docs/theory/observers.md#hypotheses.
     noise, favours = priors.constants.noise, priors.constants.favours
     likeliest = max(family.priors, key=lambda possible: possible.weight)
     out = [(Hypothesis(0, likeliest.kind, likeliest.prior), noise)]
@@ -333,7 +359,8 @@ def hypotheses_of(priors: ObserverPriors, family: Family) -> list[tuple[Hypothes
 def _belief(
     design: ModelDesign, priors: ObserverPriors, family: Family, level: LevelVariances
 ) -> tuple[tuple[Hypothesis, float], ...]:
-    """Return what a family may be, with the probabilities given its labels, the most probable first."""
+    # Evidence is relative to the maximum of the mixed model's likelihood. Noise has no variances to divide, so its own
+    # is minus the log-likelihood ratio.
     possible = hypotheses_of(priors, family)
     evidence = [
         LeastSquares(design, priors, [level], [hypothesis]).solve()[2] if hypothesis.sign else -level.structure
@@ -352,6 +379,9 @@ def _points(x: Floats, covariance: Floats, which: Sequence[int], pairs: int) -> 
     """
     if not pairs or not len(which):
         return [x]
+    # The same normals z each time, in opposite pairs and with mean square 1: they have the mean and the variances of
+    # standard normals. With LL' the covariance of the chosen parameters, z moves these by Lz, and all others by
+    # Cov L^-' z, to their conditional mean.
     inner = covariance[np.ix_(which, which)]
     half = np.random.default_rng(0).standard_normal((pairs, len(which)))
     half /= np.sqrt((half**2).mean(axis=0))
