@@ -268,7 +268,7 @@ PARTS = (
     "adapters.pyterrier",
     "display",
     "extensions",
-    "schema",
+    "results",
     "errors",
 )
 

@@ -24,7 +24,7 @@ from probeval.results import Result
 
 MOST_LINES, MOST_COLUMNS = 20, 100
 SHORT_FIELDS = re.compile(r"(str|int|float|bool|None|Policy|StoppingRule|tuple\[Addition, \.\.\.\])( \| None)?")
-PROCESSES = {"Refresher", "Board", "Guard", "Limiter", "Roster"}  # machinery of the judging page, which nobody prints
+PROCESSES = {"Refresher", "Board", "Guard", "Limiter", "Roster", "key"}  # machinery, which nobody prints
 
 
 def public_classes() -> Iterator[type]:

@@ -478,10 +478,6 @@ class NextPairs(Result):
         )
         return write_tasks(Path(folder), tool, pairs, options)
 
-    def tables(self) -> tuple[Table, ...]:
-        """One row per pair."""
-        return (Table(self.to_frame()),)
-
     def sentences(self) -> list[str]:
         """The status of the judging, then notes on the data and the model."""
         return [*self.status(), *self.evaluation.notes]

@@ -8,7 +8,6 @@ from typing import Annotated
 import numpy as np
 
 from probeval.arrays import Bools, Floats
-from probeval.display import Table
 from probeval.reporting import SILENT, Reporter
 from probeval.results import Result
 from probeval.scores.estimate import ScoreEstimate
@@ -41,11 +40,7 @@ class Fairness(Result):
     teams: Annotated[tuple[TeamJudging, ...], "One entry per team, or per system if there are no teams."]
 
     def _headline(self) -> str:
-        return f"judging of {len(self.teams)} teams"
-
-    def tables(self) -> tuple[Table, ...]:
-        """One row per team."""
-        return (Table(self.to_frame()),)
+        return f"Judging of {len(self.teams)} teams"
 
 
 def fairness(estimate: ScoreEstimate, *, reporter: Reporter = SILENT) -> Fairness:

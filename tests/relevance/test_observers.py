@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import probeval
 from probeval.data import LabelTable, Scale
 from probeval.data.observers import ObserverSpec
 from probeval.relevance import Hierarchical, HierarchicalPrior, load_card, synthetic_campaign
@@ -289,3 +290,11 @@ def test_judgments_that_tell_the_kind_of_numbers():
     assert needed(mine=noisy(campaign)) is None  # grades
     assert needed(gpt4o_exam_binary=numbers) is None  # known to the card
     assert 10 <= needed(mine=numbers) <= 200
+
+
+def test_numbers_that_are_noise_for_sure_have_no_kind_to_tell():
+    # Their slope is 0 in every setting, so that no judgment would tell a judge of relevance from a similarity.
+    campaign = synthetic_campaign(seed=1)
+    noise = campaign.runs.pool.to_frame().assign(junk=np.random.default_rng(1).normal(size=len(campaign.runs.pool)))
+    found = probeval.evaluate(campaign.runs, "DCG@10", labels=noise, scale="graded:2")
+    assert [source.needed for source in found.labels.sources] == [None]

@@ -137,7 +137,9 @@ class WorthPosterior:
 
 
 def judgments_to_tell(design: ModelDesign, priors: ObserverPriors, worth: WorthPosterior, family: int) -> int | None:
-    r"""Return about how many judgments tell the kind of a family; None if it can be of one kind only.
+    r"""Return about how many judgments tell the kind of a family.
+
+    None if it can be of one kind only, or if its labels are noise for sure, which has no kind.
 
     A judged pair is expected to add :math:`-\frac12\log(1 - r^2)` to the log odds of a kind with the slope
     :math:`\lambda`, where :math:`r` is the correlation of label and relevance within a query. The odds are to be 19 to
@@ -155,6 +157,8 @@ def judgments_to_tell(design: ModelDesign, priors: ObserverPriors, worth: WorthP
     # Judged pairs confirm or refute the steeper kind fastest. The odds before judgments have to be overcome as well, if
     # the less probable kind is the right one.
     each = max(information[kind] / weight[kind] for kind in weight)
+    if each == 0:
+        return None
     doubt = max(abs(float(np.log(max(p, NEGLIGIBLE) / max(1 - p, NEGLIGIBLE)))) for p in weight.values())
     return int(np.ceil((np.log(SURE / (1 - SURE)) + doubt) / each))
 
