@@ -13,6 +13,7 @@ import sys
 import types
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, is_dataclass
 from enum import Enum
 from functools import cache, cached_property
@@ -23,6 +24,7 @@ from typing import (
     NotRequired,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -46,6 +48,7 @@ __all__ = [
     "Named",
     "Result",
     "UnsetType",
+    "changed",
     "frame",
     "json_schema",
     "json_text",
@@ -65,6 +68,7 @@ HIDDEN: Any = object()  # beside a field of a row: no key
 
 R = TypeVar("R")
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -77,16 +81,25 @@ class Named:
 class key(cached_property[T]):  # noqa: N801 - a decorator
     """A key of a result that is computed, once; its docstring is the line of documentation.
 
-    ``@key.named("judged")`` gives it another name in the JSON than in Python.
+    ``@key.named("judged")`` gives it another name in the JSON than in Python; the keys of a ``@key.flat`` record stand
+    among those of the result.
     """
 
     name: str | None = None
+    is_flat = False
 
     @staticmethod
-    def named(name: str) -> Callable[[Callable[[Any], T]], key[T]]:
+    def flat(compute: Callable[[Any], V]) -> key[V]:
+        """A computed record whose keys stand among those of the result."""
+        found = key(compute)
+        found.is_flat = True
+        return found
+
+    @staticmethod
+    def named(name: str) -> Callable[[Callable[[Any], V]], key[V]]:
         """The decorator of a key with this name in the JSON."""
 
-        def made(compute: Callable[[Any], T]) -> key[T]:
+        def made(compute: Callable[[Any], V]) -> key[V]:
             found = key(compute)
             found.name = name
             return found
@@ -173,9 +186,9 @@ def keys(record: type) -> tuple[Key, ...]:
     >>> [(one.name, one.text) for one in keys(Scored)]
     [('system', ''), ('mean', 'The expected score.')]
     """
-    if not is_dataclass(record):
-        return ()
-    all_fields = not issubclass(record, Result)
+    all_fields = not issubclass(record, Described)
+    if not is_dataclass(record) or not (all_fields or issubclass(record, Result)):
+        return ()  # a measure or a scale is a value, which reads back from its text
     found: dict[str, Key] = {}
     for base in reversed(record.__mro__):
         for attribute, annotation in vars(base).get("__annotations__", {}).items():
@@ -190,7 +203,7 @@ def keys(record: type) -> tuple[Key, ...]:
         for attribute, made in vars(base).items():
             if isinstance(made, key):
                 text = " ".join((inspect.getdoc(made.func) or "").split("\n\n")[0].split())
-                found[attribute] = Key(made.name or attribute, attribute, base, text=text)
+                found[attribute] = Key(made.name or attribute, attribute, base, made.is_flat, text)
             elif attribute in found and attribute not in record.__dataclass_fields__:
                 del found[attribute]  # a base's key, here computed otherwise and not printed
     return tuple(found.values())
@@ -263,7 +276,17 @@ def plain(value: Any) -> Any:
         return {str(name): plain(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(inner) for inner in value]
-    return str(value)  # a measure, a scale, a policy: values that read back from their text
+    return str(value)
+
+
+def changed(result: R, **values: Any) -> R:
+    """A copy of a result with other values of some fields; what it has computed stays, its keys aside."""
+    made, kind = copy(result), cast("type", type(result))
+    for one in keys(kind):
+        if isinstance(vars(one.owner).get(one.attribute), key):
+            vars(made).pop(one.attribute, None)
+    vars(made).update(values)
+    return made
 
 
 def json_text(value: Any) -> str:

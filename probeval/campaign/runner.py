@@ -6,16 +6,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from probeval.campaign.assessors import tendencies
 from probeval.campaign.controls import PAIR
 from probeval.campaign.events import Question, comparison
 from probeval.campaign.questions import seconds_per_answer
 from probeval.campaign.setup import Setup
-from probeval.campaign.shares import tendencies
-from probeval.campaign.snapshot import ForecastDocument, ModelSnapshot, TendencyDocument, target_confidence
+from probeval.campaign.snapshot import ForecastDocument, ModelSnapshot, Tendency, target_confidence
 from probeval.campaign.state import State
 from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
@@ -29,6 +29,7 @@ from probeval.streams import Purpose, stream
 if TYPE_CHECKING:
     from probeval.arrays import Floats
     from probeval.relevance.models.base import Predicts
+    from probeval.scores.documents import RankedSystem
     from probeval.selection import AuditReport, Judging, JudgingState, Questions
 
 __all__ = ["AHEAD", "ModelRunner", "forecast_is_due"]
@@ -58,7 +59,7 @@ class ModelRunner:
         self._collection, self._card = collection, card
         self._judging_state: JudgingState | None = None
         self._setup: Setup | None = None
-        self._assessors: tuple[int, tuple[TendencyDocument, ...]] | None = None  # by the last change
+        self._assessors: tuple[int, tuple[Tendency, ...]] | None = None  # by the last change
 
     def judging_state(self, state: State) -> JudgingState:
         """Scores, ranking and the next pairs, given the judgments of this state."""
@@ -106,7 +107,9 @@ class ModelRunner:
             reached=check.reached,
             reasons=tuple(check.reasons),
             progress=check.progress,
-            systems=tuple({str(k): _plain(v) for k, v in row.items()} for row in table.to_dict("records")),
+            systems=tuple(
+                cast("RankedSystem", {str(k): _plain(v) for k, v in row.items()}) for row in table.to_dict("records")
+            ),
             labels=_trusted(judged, last),
             audit=self.audit(state),
             queue=tuple(pool.label(pair) for pair in proposed.pairs),
@@ -144,7 +147,7 @@ class ModelRunner:
             ],
         }
 
-    def _tendencies(self, state: State) -> tuple[TendencyDocument, ...]:
+    def _tendencies(self, state: State) -> tuple[Tendency, ...]:
         if self._assessors is None or self._assessors[0] != state.changed:
             self._assessors = state.changed, tendencies(state)
         return self._assessors[1]

@@ -11,7 +11,7 @@ from probeval.campaign.snapshot import ForecastDocument, ForecastPoint, target_c
 __all__ = ["Interval", "ProgressCurve", "intervals", "progress_curve"]
 
 WIDTH, HEIGHT = 600.0, 120.0  # of the plotting area, in SVG units
-MOST = 200  # points drawn
+MAX_POINTS = 200  # points drawn
 SURE = 1.0
 
 
@@ -59,7 +59,7 @@ def progress_curve(
     """
     if len({point["judged"] for point in curve}) < 2:
         return None
-    step = max(1, -(-len(curve) // MOST))
+    step = max(1, -(-len(curve) // MAX_POINTS))
     shown = [*curve[-1::-step]][::-1]
     judged = [int(point["judged"]) for point in shown]
     sure = [float(point["confidence"]) for point in shown]

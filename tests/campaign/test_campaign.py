@@ -439,8 +439,8 @@ def test_a_lease_keeps_the_prediction_and_the_probability_of_its_pair(make, smal
     report = campaign.audit()
     assert (report.draws, report.judged) == (6, 12)
     status = campaign.status()
-    assert "Audit: level" in str(status)
-    assert "6 of the judged pairs were drawn at random, too few to tell" in str(status)
+    assert "Audit: level" in status.summary()
+    assert "6 of the judged pairs were drawn at random, too few to tell" in status.summary()
     assert status.to_dict()["snapshot"]["audit"]["draws"] == 6
     # A second opinion and a judgment withdrawn and given again are the same pick.
     last = campaign.withdraw("ann")

@@ -141,7 +141,7 @@ def test_a_paused_campaign_leases_and_takes_nothing(campaign: Campaign):
     assert again.token == "one"
     assert campaign.state.number == before
     campaign.adjudicate("eve", task.query, task.doc, 2)  # the owner goes on
-    assert "The campaign is paused (lunch)" in str(campaign.status())
+    assert "The campaign is paused (lunch)" in campaign.status().summary()
     campaign.change_phase("eve", "open")
     assert campaign.next("ann")[0].doc == held.doc
 
