@@ -106,10 +106,10 @@ class Disagreements(Result):
         return f"{len(self.disagreements):,} pairs and {len(self.comparisons):,} comparisons in dispute"
 
     def tables(self) -> tuple[Table, ...]:
-        """One row per pair; one per comparison, if any."""
+        """One row per pair, and one per comparison, if any."""
         pairs = Table(self.to_frame(), "Pairs in dispute")
         compared = Table(frame(self.comparisons, ContestedComparison), "Comparisons in dispute")
-        return (pairs, compared) if self.comparisons else (pairs,)
+        return tuple(table for table in (pairs, compared) if len(table.frame))
 
     def sentences(self) -> tuple[str, ...]:
         """Whether there are none."""

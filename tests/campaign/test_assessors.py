@@ -253,5 +253,5 @@ def test_a_fine_scale_has_tendencies_too(make: Make):
         grade = float(rng.integers(60))
         campaign.record("ann", *campaign.pool.label(i), grade)
         campaign.record("bob", *campaign.pool.label(i), grade + 40)
-    found = {row["assessor"]: row for row in tendencies(campaign.state)}
-    assert found["bob"]["lower"] > 0 > found["ann"]["upper"]
+    found = {each.assessor: each for each in tendencies(campaign.state)}
+    assert found["bob"].lower > 0 > found["ann"].upper
