@@ -46,7 +46,7 @@ class QueryGuidelines(Result):
     guidelines: Annotated[tuple[QueryGuideline, ...], "One entry per query that has one."]
 
     def _headline(self) -> str:
-        return counted(len(self.guidelines), "guideline of single queries")
+        return f"{counted(len(self.guidelines), 'guideline')} of single queries"
 
     def sentences(self) -> tuple[str, ...]:
         """Whether there are none."""
