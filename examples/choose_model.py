@@ -145,10 +145,10 @@ class Variant:
         if self.power != 0.5:
             weighted, plain = counted(self.power), membership.func
 
-            class Table(CampaignView):
+            class View(CampaignView):
                 membership = property(plain)
 
-            CampaignView.membership = property(lambda view: weighted(Table(view.problem)))
+            CampaignView.membership = property(lambda view: weighted(View(view.problem)))
         estimate_campaign.cache_clear()
         try:
             yield self

@@ -14,7 +14,7 @@ import pandas as pd
 from probeval.characters import printable
 from probeval.text_tables import DECIMALS, NOTHING, cell_text, is_text_column, latex_table, markdown_table, text_table
 
-__all__ = ["Described", "Record", "Table", "fact_table", "html_table", "summary_text"]
+__all__ = ["Described", "Record", "Table", "counted", "dated", "fact_table", "html_table", "summary_text"]
 
 WIDEST = 100  # characters of a repr
 SHORT = 44  # characters of a field in a repr
@@ -250,6 +250,27 @@ def _one_line(text: str, most: int = WIDEST) -> str:
     text = printable(" ".join(text.split()))
     half = (most - 1) // 2
     return text if len(text) <= most else f"{text[: most - 1 - half]}\N{HORIZONTAL ELLIPSIS}{text[-half:]}"
+
+
+def dated(frame: pd.DataFrame, kind: type) -> pd.DataFrame:
+    """A table of records as people read it: the columns that their class lists in ``TIMES``, which are seconds since
+    1970, as dates in UTC.
+    """
+    times: dict[str, Any] = {name: list(map(_date, frame[name])) for name in getattr(kind, "TIMES", ())}
+    return frame.assign(**times)
+
+
+def _date(seconds: float | None) -> str | None:
+    return None if seconds is None or math.isnan(seconds) else str(pd.to_datetime(round(seconds), unit="s"))
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "pair"), counted(1200, "pair")
+    ('1 pair', '1,200 pairs')
+    """
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def summary_text(views: Iterable[Table], sentences: Iterable[str]) -> str:

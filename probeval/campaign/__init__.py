@@ -1,11 +1,11 @@
 """Judging campaigns: a durable log of events, and the state, status and files derived from it."""
 
 from probeval.campaign.access import Access
+from probeval.campaign.assessors import AssessorAgreement, Comparer, Share
 from probeval.campaign.background import Refresher
 from probeval.campaign.campaign import Campaign
 from probeval.campaign.checking import CampaignCheck, StoreCheck, check_store
 from probeval.campaign.codec import KINDS
-from probeval.campaign.comparers import Comparer
 from probeval.campaign.comparison_events import Compared, ComparisonAdjudicated, GoldOrdersChanged
 from probeval.campaign.copying import copy_store
 from probeval.campaign.events import (
@@ -49,12 +49,10 @@ from probeval.campaign.gold import GoldList, GoldOrder, GoldPair
 from probeval.campaign.history import HistoryEntry, history
 from probeval.campaign.leases import Task
 from probeval.campaign.people import People
-from probeval.campaign.query_progress import QueryProgress
 from probeval.campaign.setup import Setup
-from probeval.campaign.shares import AssessorAgreement, Share
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State
-from probeval.campaign.status import Status
+from probeval.campaign.status import QueryProgress, Status
 from probeval.campaign.store import Store
 from probeval.campaign.study import ListTask, Study
 from probeval.campaign.study_events import ListsCompared, ListsWithdrawn, StudyCreated, StudySetup

@@ -9,7 +9,6 @@ from collections.abc import Collection as Names
 from pathlib import Path
 from typing import Any
 
-from probeval.campaign.advice import counted
 from probeval.campaign.creation import prepare_creation
 from probeval.campaign.events import (
     Event,
@@ -33,7 +32,7 @@ from probeval.data.formats import write_tasks
 from probeval.data.irds import is_dataset
 from probeval.data.scale import Scale
 from probeval.data.tasks import WriteOptions
-from probeval.display import Described, Table
+from probeval.display import Described, Table, counted
 from probeval.scores import Ranking
 from probeval.selection import AuditReport, JudgingState
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from probeval.campaign.archive import unpack
 from probeval.campaign.candidates import Candidates
@@ -30,51 +30,45 @@ from probeval.campaign.state import State
 from probeval.campaign.store import Store
 from probeval.campaign.study_events import ListsCompared, ListsWithdrawn, StudyCreated
 from probeval.campaign.tables import chained
+from probeval.characters import printable
 from probeval.data.judgments import on_scale
-from probeval.display import Record
+from probeval.display import counted
 from probeval.errors import ProbevalError, StoreError
+from probeval.results import Result
 
 __all__ = ["CampaignCheck", "StoreCheck", "check_store"]
 
 
 @dataclass(frozen=True)
 class CampaignCheck:
-    """The check of one campaign.
-
-    Parameters
-    ----------
-    campaign
-        Its name.
-    events, judgments, parts
-        How many of each were checked; answers about two documents count as judgments.
-    faults
-        The number of faults.
-    """
+    """The check of one campaign."""
 
     campaign: str
-    events: int
-    judgments: int
-    parts: int
-    faults: int
+    events: Annotated[int, "The number of its events."]
+    judgments: Annotated[int, "The number of its judgments; answers about two documents count as judgments."]
+    parts: Annotated[int, "The number of its parts."]
+    faults: Annotated[int, "The number of its faults."]
 
 
 @dataclass(frozen=True, repr=False)
-class StoreCheck(Record):
-    """The check of a store.
+class StoreCheck(Result):
+    """The check of a store."""
 
-    Parameters
-    ----------
-    store
-        Its name.
-    campaigns
-        The check of each campaign.
-    faults
-        Every fault, in a line.
-    """
+    store: Annotated[str, "Its name."]
+    campaigns: Annotated[tuple[CampaignCheck, ...], "The check of each campaign."]
+    faults: Annotated[tuple[str, ...], "Every fault, in a line."]
 
-    store: str
-    campaigns: tuple[CampaignCheck, ...]
-    faults: tuple[str, ...]
+    @property
+    def exit_code(self) -> int:
+        """1 if there is a fault."""
+        return int(bool(self.faults))
+
+    def _headline(self) -> str:
+        return f"{self.store}, {counted(len(self.campaigns), 'campaign')}, {counted(len(self.faults), 'fault')}"
+
+    def sentences(self) -> tuple[str, ...]:
+        """Every fault."""
+        return tuple(printable(f"Fault: {fault}.") for fault in self.faults) or ("No faults.",)
 
 
 def check_store(store: Store) -> StoreCheck:

@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from probeval.errors import StoreError
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import PoolProxiedConnection
 
-try:  # the first module of campaigns that needs it
-    import sqlalchemy as sa
-    from sqlalchemy.exc import ArgumentError, DBAPIError
-    from sqlalchemy.pool import PoolProxiedConnection
-except ImportError:
-    raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
+from probeval.errors import StoreError
 
 __all__ = [
     "BUSY",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import Annotated
 
 import numpy as np
-import pandas as pd
 
 from probeval.campaign.comparison_events import Compared
 from probeval.campaign.events import Pair, Question, TaskPurpose, comparison
@@ -20,16 +19,12 @@ from probeval.data.scale import Scale
 from probeval.data.tables import column_names, ids, read_table
 from probeval.display import Table
 from probeval.errors import CampaignError, DataError, did_you_mean
-from probeval.results import Result
-from probeval.schema import records
+from probeval.results import Result, frame
 
 __all__ = [
-    "GoldDocument",
     "GoldList",
     "GoldOrder",
-    "GoldOrderDocument",
     "GoldPair",
-    "GoldPairDocument",
     "checked_gold",
     "checked_orders",
     "gold_of",
@@ -42,101 +37,38 @@ __all__ = [
 ORDER_COLUMNS = ("query", "better", "worse")
 
 
-class GoldPairDocument(TypedDict):
-    """A pair with a known grade.
-
-    Parameters
-    ----------
-    grade
-        The known grade.
-    retrieved
-        Whether some run retrieves it; the known grade then counts.
-    answers, right, mean
-        The number of answers of assessors, of those that are right, and their mean grade, null for none.
-    """
-
-    query: str
-    doc: str
-    grade: float
-    retrieved: bool
-    answers: int
-    right: int
-    mean: float
-
-
-class GoldOrderDocument(TypedDict):
-    """Two documents of which one is known to be better, and the answers: how many, and how many are right."""
-
-    query: str
-    better: str
-    worse: str
-    answers: int
-    right: int
-
-
-class GoldDocument(TypedDict):
-    """The gold pairs and comparisons of a campaign, and the shares of tasks that are gold and repeated questions."""
-
-    gold_share: float
-    repeat_share: float
-    pairs: list[GoldPairDocument]
-    orders: list[GoldOrderDocument]
-
-
 @dataclass(frozen=True)
 class GoldPair:
-    """A pair with a known grade, and its answers: the fields of :class:`GoldPairDocument`."""
+    """A pair with a known grade, and its answers."""
 
     query: str
     doc: str
-    grade: float
-    retrieved: bool
-    answers: int
-    right: int
-    mean: float
+    grade: Annotated[float, "The known grade."]
+    retrieved: Annotated[bool, "Whether some run retrieves it; the known grade then counts."]
+    answers: Annotated[int, "The number of answers of assessors."]
+    right: Annotated[int, "The number of right answers."]
+    mean: Annotated[float, "Their mean grade; null for none."]
 
 
 @dataclass(frozen=True)
 class GoldOrder:
-    """A comparison with a known answer: the fields of :class:`GoldOrderDocument`."""
+    """Two documents of which one is known to be better, and the answers."""
 
     query: str
     better: str
     worse: str
-    answers: int
-    right: int
+    answers: Annotated[int, "The number of answers of assessors."]
+    right: Annotated[int, "The number of right answers."]
 
 
 @dataclass(frozen=True, repr=False)
 class GoldList(Result):
-    """The gold pairs and comparisons of a campaign.
+    """The gold pairs and comparisons of a campaign."""
 
-    Parameters
-    ----------
-    gold_share, repeat_share
-        The shares of an assessor's tasks that are gold questions and repeated ones.
-    pairs, orders
-        One entry per gold pair, and one per gold comparison.
-    """
-
-    gold_share: float
-    repeat_share: float
-    pairs: tuple[GoldPair, ...]
-    orders: tuple[GoldOrder, ...] = ()
-
-    def orders_frame(self) -> pd.DataFrame:
-        """One row per comparison."""
-        return pd.DataFrame([asdict(order) for order in self.orders], columns=list(GoldOrder.__dataclass_fields__))
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per pair."""
-        return pd.DataFrame([asdict(pair) for pair in self.pairs], columns=list(GoldPair.__dataclass_fields__))
-
-    def to_dict(self) -> GoldDocument:
-        """As plain data for JSON."""
-        pairs = records(self.to_frame(), GoldPairDocument)
-        orders = records(self.orders_frame(), GoldOrderDocument)
-        return {"gold_share": self.gold_share, "repeat_share": self.repeat_share, "pairs": pairs, "orders": orders}
+    gold_share: Annotated[float, "The share of an assessor's tasks that are gold questions."]
+    repeat_share: Annotated[float, "The share of an assessor's tasks that are repeated questions."]
+    pairs: Annotated[tuple[GoldPair, ...], "One entry per gold pair."]
+    orders: Annotated[tuple[GoldOrder, ...], "One entry per gold comparison."] = ()
 
     def _headline(self) -> str:
         compared = f" and {len(self.orders):,} gold comparisons" if self.orders else ""
@@ -145,7 +77,7 @@ class GoldList(Result):
     def tables(self) -> tuple[Table, ...]:
         """One row per pair; one per comparison, if any."""
         pairs = Table(self.to_frame(), self._headline())
-        return (pairs, Table(self.orders_frame(), "Gold comparisons")) if self.orders else (pairs,)
+        return (pairs, Table(frame(self.orders, GoldOrder), "Gold comparisons")) if self.orders else (pairs,)
 
     def sentences(self) -> tuple[str, ...]:
         """The number of gold pairs, of those that count as judged, of gold comparisons, and a missing share, if any."""

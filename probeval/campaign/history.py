@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 from probeval.campaign.comparison_events import ComparisonEvent, GoldOrdersChanged
 from probeval.campaign.events import (
@@ -42,23 +42,15 @@ LONGEST = 120
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """An event as a line for people.
+    """An event as a line for people."""
 
-    Parameters
-    ----------
-    number, time, by
-        Its number, its time in seconds since 1970, and its author.
-    event
-        Its kind.
-    what
-        The values that it carries, in one line.
-    """
+    TIMES = ("time",)
 
     number: int
-    time: float
-    by: str
-    event: str
-    what: str
+    time: Annotated[float, "In seconds since 1970."]
+    by: Annotated[str, "Its author."]
+    event: Annotated[str, "Its kind."]
+    what: Annotated[str, "The values that it carries, in one line."]
 
 
 def history(log: Iterable[Event], *, everything: bool = False) -> list[HistoryEntry]:

@@ -9,7 +9,7 @@ __all__ = ["Layers"]
 
 K = TypeVar("K")
 V = TypeVar("V")
-MOST = 256  # changes above the base, before they are merged into a new one
+MAX_CHANGES = 256  # changes above the base, before they are merged into a new one
 
 
 class _Parts(NamedTuple):
@@ -49,7 +49,7 @@ class Layers(MutableMapping[K, V]):
     def copy(self) -> Layers[K, V]:
         """A copy; changes of either do not affect the other."""
         base, top, gone = self._parts
-        if len(top) + len(gone) > MOST:
+        if len(top) + len(gone) > MAX_CHANGES:
             return Layers(self._whole())
         made = Layers(base)
         made._parts, made._size = _Parts(base, top.copy(), gone.copy()), self._size

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from probeval.campaign.controls import control_question, task_purpose
 from probeval.campaign.events import Leased, Question, TaskPurpose
@@ -20,37 +21,27 @@ __all__ = ["Task", "lease", "lease_new", "open_pairs", "tasks_of", "topics_for"]
 
 @dataclass(frozen=True, repr=False)
 class Task(Record):
-    """A question leased to an assessor: one document to grade, or two to compare.
+    """A question leased to an assessor: one document to grade, or two to compare."""
 
-    Parameters
-    ----------
-    query, doc
-        Ids of the query and the document; of two documents, the one on the left.
-    text
-        The query text; empty if unknown.
-    until
-        The end of the lease, in seconds since 1970.
-    switched
-        Whether the query differs from that of the assessor's last pair; true for their first.
-    judged_in_topic, left_in_topic
-        The questions of the query that the assessor has answered, and those that are worth staying for as far as the
-        model can tell now, this one included.
-    other
-        The document on the right; empty if one document is to be graded.
-    asks
-        The kind of question: the ``"grade"`` of a document, a ``"preference"`` between two, or the ``"magnitude"`` of
-        each.
-    """
+    TIMES = ("until",)
 
     query: str
-    doc: str
-    text: str
-    until: float
-    switched: bool
-    judged_in_topic: int
-    left_in_topic: int
-    other: str = ""
-    asks: str = "grade"
+    doc: Annotated[str, "The document; of two documents, the one on the left."]
+    text: Annotated[str, "The text of the query; empty if unknown."]
+    until: Annotated[float, "The end of the lease, in seconds since 1970."]
+    switched: Annotated[
+        bool, "Whether the query differs from that of the assessor's last question; true for their first."
+    ]
+    judged_in_topic: Annotated[int, "The questions of the query that the assessor has answered."]
+    left_in_topic: Annotated[
+        int, "Those that are worth staying for as far as the model can tell now, this one included."
+    ]
+    other: Annotated[str, "The document on the right; empty if one document is to be graded."] = ""
+    asks: Annotated[
+        str,
+        "The kind of question: the ``grade`` of a document, a ``preference`` between two, or the ``magnitude`` of "
+        "each.",
+    ] = "grade"
 
 
 def lease(

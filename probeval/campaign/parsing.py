@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 LONGEST_ID, LONGEST_NAME, LONGEST_TEXT, LONGEST_WORDS = 4000, 100, 10_000, 60
-SHOWN = 10  # grades listed in an error message
+MAX_GRADES_LISTED = 10  # grades listed in an error message
 
 
 def as_grade(scale: Scale, grade: object) -> float:
@@ -34,7 +34,7 @@ def as_grade(scale: Scale, grade: object) -> float:
     is_number = isinstance(grade, (int, float)) and not isinstance(grade, bool)
     value = float(grade) if is_number else float("nan")  # type: ignore[arg-type]
     if not value >= 0 or not on_scale(scale, value):
-        few = len(scale) <= SHOWN
+        few = len(scale) <= MAX_GRADES_LISTED
         known = ", ".join(f"{g:g}" for g in scale.grades) if few else f"{scale.grades[0]:g} to {scale.grades[-1]:g}"
         raise CampaignError(f"The grades of the scale {scale} are {known}; got {grade!r}.")
     return value

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from probeval.campaign.assessors import tendencies
 from probeval.campaign.controls import PAIR
 from probeval.campaign.events import Question, comparison
 from probeval.campaign.questions import seconds_per_answer
 from probeval.campaign.setup import Setup
-from probeval.campaign.shares import tendencies
-from probeval.campaign.snapshot import ForecastDocument, ModelSnapshot, TendencyDocument, target_confidence
+from probeval.campaign.snapshot import ForecastDocument, ModelSnapshot, Tendency, target_confidence
 from probeval.campaign.state import State
 from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
@@ -58,7 +58,7 @@ class ModelRunner:
         self._collection, self._card = collection, card
         self._judging_state: JudgingState | None = None
         self._setup: Setup | None = None
-        self._assessors: tuple[int, tuple[TendencyDocument, ...]] | None = None  # by the last change
+        self._assessors: tuple[int, tuple[Tendency, ...]] | None = None  # by the last change
 
     def judging_state(self, state: State) -> JudgingState:
         """Scores, ranking and the next pairs, given the judgments of this state."""
@@ -90,7 +90,6 @@ class ModelRunner:
         judged = self.judging_state(state)
         pool, ranking = judged.judging.pool, judged.ranking
         check = Stopping.parse(state.settings.stopping).check(judged)
-        table = ranking.at(LEVEL).to_frame()
         asked = _questions(state, judged, ahead)
         if state.settings.ask == "mixed" and asked is not None:
             proposed = _grades(judged, asked)
@@ -106,7 +105,7 @@ class ModelRunner:
             reached=check.reached,
             reasons=tuple(check.reasons),
             progress=check.progress,
-            systems=tuple({str(k): _plain(v) for k, v in row.items()} for row in table.to_dict("records")),
+            systems=ranking.at(LEVEL).systems,
             labels=_trusted(judged, last),
             audit=self.audit(state),
             queue=tuple(pool.label(pair) for pair in proposed.pairs),
@@ -144,7 +143,7 @@ class ModelRunner:
             ],
         }
 
-    def _tendencies(self, state: State) -> tuple[TendencyDocument, ...]:
+    def _tendencies(self, state: State) -> tuple[Tendency, ...]:
         if self._assessors is None or self._assessors[0] != state.changed:
             self._assessors = state.changed, tendencies(state)
         return self._assessors[1]
@@ -332,7 +331,3 @@ def _grew(before: Judgments, after: Judgments) -> bool:
     at = before.pool.within(after.pool)
     same = (np.array_equal(before.grades(r), after.grades(r)[at], equal_nan=True) for r in ("median", "unanimous"))
     return bool(np.all(at >= 0) and all(same))
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from probeval.campaign.parsing import as_words
 from probeval.data.judgments import GRADE_RULES
 from probeval.data.scale import Scale
 from probeval.display import Record
 from probeval.errors import CampaignError, did_you_mean
+from probeval.results import HIDDEN, key
 from probeval.selection.pairs import ASK
 from probeval.selection.topics import check_stay, check_topics
 
@@ -25,42 +26,7 @@ LEASE = 900.0  # seconds
 class Setup(Record):
     """The settings of a campaign.
 
-    Parameters
-    ----------
-    name
-        The name of the campaign.
-    metric, model, policy, goal, stopping
-        Their names, such as ``"nDCG@10"`` or ``"confidence=.95"``.
-    rope
-        Differences between systems up to this size do not matter.
-    scale
-        The scale that assessors judge on.
-    depth
-        The depth of the pool.
-    ask
-        What assessors are asked: ``"grades"`` of single documents; ``"preferences"``, which of two documents is better;
-        ``"magnitudes"``, a number for each of two documents; or ``"mixed"``, grades and preferences.
-    follow_up
-        Whether the judging page asks, after a preference, which of the two documents are relevant.
-    explore
-        The share of judgments spent on exploration; None for the policy's own.
-    topics, stay
-        How topics (queries) are given to assessors: ``"free"``, ``"in-turn"`` (one after another, each to one assessor
-        at a time) or ``"owned"`` (to those whom the owner of the campaign assigns); and the price of switching: an
-        assessor stays in a topic while no other pair is worth more than (1 + ``stay``) times the best one there.
-    overlap, opinions
-        The share of pairs that several assessors judge, and the number of these assessors. Other pairs get one.
-    gold_share, repeat_share
-        The shares of an assessor's tasks that check their work: pairs whose grade is known, and pairs that they judged
-        before.
-    lease
-        The length of a lease in seconds.
-    grade_words
-        What each grade means to assessors, lowest first; empty for none.
-    rule
-        The rule that combines several grades of a pair: one of :data:`probeval.data.judgments.RULES` but the mean.
-    seed
-        For the choice of overlapping, gold and repeated pairs and all other randomness.
+    Its fields are keys of the status; :meth:`to_dict` has all settings, as the log keeps them.
 
     Examples
     --------
@@ -71,28 +37,45 @@ class Setup(Record):
     True
     """
 
-    name: str
-    metric: str
-    scale: Scale
-    model: str
-    depth: int
-    policy: str = "gain"
-    goal: str = "ranking"
-    stopping: str = "confidence=0.95"
-    rope: float = 0.0
-    explore: float | None = None
-    topics: str = "free"
-    stay: float = 0.0
-    overlap: float = 0.0
-    opinions: int = 2
-    lease: float = LEASE
-    rule: str = "unanimous"
-    seed: int = 0
-    grade_words: tuple[str, ...] = ()
-    gold_share: float = 0.0
-    repeat_share: float = 0.0
-    ask: str = "grades"
-    follow_up: bool = False
+    name: Annotated[str, "The name of the campaign."]
+    metric: Annotated[str, "The measure, such as ``nDCG@10``."]
+    scale: Annotated[Scale, HIDDEN]  # that assessors judge on
+    model: Annotated[str, "The name of the model."]
+    depth: Annotated[int, "The depth of the pool."]
+    policy: Annotated[str, "The policy that chooses pairs."] = "gain"
+    goal: Annotated[str, "What judging is for."] = "ranking"
+    stopping: Annotated[str, "The stopping rule, such as ``confidence=.95``."] = "confidence=0.95"
+    rope: Annotated[float, "Differences between systems up to this size do not matter."] = 0.0
+    explore: Annotated[float | None, "The share of judgments spent on exploration; null for the policy's own."] = None
+    topics: Annotated[
+        str,
+        "How topics (queries) are given to assessors: ``free``, ``in-turn`` (one after another, each to one assessor "
+        "at a time) or ``owned`` (to those whom the owner of the campaign assigns).",
+    ] = "free"
+    stay: Annotated[
+        float,
+        "The price of switching: an assessor stays in a topic while no other pair is worth more than (1 + ``stay``) "
+        "times the best one there.",
+    ] = 0.0
+    overlap: Annotated[float, HIDDEN] = 0.0  # the share of pairs that several assessors judge
+    opinions: Annotated[int, "The number of assessors of a pair that several judge; other pairs get one."] = 2
+    lease: Annotated[float, "The length of a lease in seconds."] = LEASE
+    rule: Annotated[str, "The rule that combines several grades of a pair."] = "unanimous"  # RULES but the mean
+    seed: Annotated[int, "For the choice of overlapping, gold and repeated pairs and all other randomness."] = 0
+    grade_words: Annotated[tuple[str, ...], "What each grade means to assessors, lowest first; empty for none."] = ()
+    gold_share: Annotated[float, "The share of an assessor's tasks that are pairs whose grade is known."] = 0.0
+    repeat_share: Annotated[float, "The share of an assessor's tasks that are pairs that they judged before."] = 0.0
+    ask: Annotated[
+        str,
+        "What assessors are asked: ``grades`` of single documents; ``preferences``, which of two documents is better; "
+        "``magnitudes``, a number for each of two documents; or ``mixed``, grades and preferences.",
+    ] = "grades"
+    follow_up: Annotated[bool, HIDDEN] = False  # after a preference, ask which of the two documents are relevant
+
+    @key.named("scale")
+    def scale_name(self) -> str:
+        """The scale that assessors judge on."""
+        return str(self.scale)
 
     def __post_init__(self) -> None:
         if self.ask not in ASKS:
@@ -152,7 +135,7 @@ class Setup(Record):
         return replace(self, **settings)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """As plain data, for the log: all settings."""
         return asdict(self)
 
     @classmethod

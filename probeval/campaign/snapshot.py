@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from probeval.campaign.events import Pair, Question
 from probeval.campaign.tables import digest_of
 from probeval.display import Table
 from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
-from probeval.results import Result
+from probeval.results import Result, frame, key, plain
 from probeval.scores.compare import RankedSystem
 from probeval.selection import AuditDocument, AuditReport, Pick, Stopping
 from probeval.selection.rules import CONFIDENCE
@@ -29,8 +29,7 @@ __all__ = [
     "ForecastDocument",
     "ForecastPoint",
     "ModelSnapshot",
-    "SnapshotDocument",
-    "TendencyDocument",
+    "Tendency",
     "judgments_left",
     "target_confidence",
     "way_come",
@@ -73,7 +72,8 @@ class ForecastDocument(TypedDict):
     points: list[ForecastPoint]
 
 
-class TendencyDocument(TypedDict):
+@dataclass(frozen=True)
+class Tendency:
     """How much more easily than the others an assessor gives high grades, in logits, with the 95% interval."""
 
     assessor: str
@@ -82,108 +82,53 @@ class TendencyDocument(TypedDict):
     upper: float
 
 
-class SnapshotDocument(TypedDict):
-    """The model's results on the judgments up to one event.
-
-    Parameters
-    ----------
-    number, time
-        The last event that it takes into account, and when it was computed.
-    judged
-        Pairs of the pool that had a grade, and answers about two documents.
-    confidence, expected_tau
-        The mean confidence over pairs of systems, and the expected tau.
-    reached, reasons, progress
-        Whether the stopping rule holds, why, and its progress, from 0 to 1.
-    systems
-        The ranking, best first.
-    audit
-        The level and the systems by the model and by the pairs drawn at random, and the alarm; null if unknown.
-    forecast
-        The expected rise of confidence to the target; null if there is no forecast.
-    """
-
-    number: int
-    time: float
-    judged: int
-    confidence: float
-    expected_tau: float
-    reached: bool
-    reasons: list[str]
-    progress: float
-    systems: list[RankedSystem]
-    audit: AuditDocument | None
-    forecast: ForecastDocument | None
-
-
 @dataclass(frozen=True, repr=False)
 class ModelSnapshot(Result):
-    """The model's results on the judgments up to one event.
+    """The model's results on the judgments up to one event."""
 
-    Parameters
-    ----------
-    number
-        The last event of the log that it includes.
-    time
-        The time of the computation, in seconds since 1970.
-    judged
-        The number of pairs of the pool that had a grade, and of answers about two documents.
-    confidence, expected_tau
-        The mean confidence over pairs of systems, and the expected Kendall's tau of the ranking.
-    reached, reasons, progress
-        Whether the stopping rule is met, the reasons, and the progress towards it, from 0 to 1.
-    systems
-        The ranking, best first: system, rank, mean, sd, lower, upper, p_best, group.
-    queue
-        Pairs to judge next: the best first, and by topic some of every query.
-    labels
-        The trust in each source of labels: source, slope, lower, upper, missing, judged, finding. Examined again after
-        every few dozen judgments.
-    audit
-        The model against the pairs drawn at random; None in snapshots of earlier versions.
-    picks
-        The prediction of each pair of the queue, to be kept with its lease.
-    values, due
-        The value of each pair of the queue, and when it is due if it was drawn at random
-        (:class:`probeval.selection.topics.Queue`). Without values, in order.
-    comparisons, comparison_values
-        Two documents to compare, and what each answer is worth per second, as are then the values of a mixed queue;
-        none if the model does not choose them.
-    forecast
-        The expected rise of confidence to the target; None before the first forecast. It is made again after every few
-        dozen judgments.
-    uncertainty
-        For each query the standard deviation of a system's score on it (root mean square over systems).
-    tendencies
-        How generous each assessor is, by the model of assessors; empty with few pairs that several judged.
-    answering
-        The verdicts on the assessors who answered about two documents; empty if the model does not use answers.
-    uses_answers
-        Whether the model uses such answers.
-    """
-
-    number: int
-    time: float
-    judged: int
-    confidence: float
-    expected_tau: float
-    reached: bool
-    reasons: tuple[str, ...]
-    progress: float
-    systems: tuple[Mapping[str, Any], ...]
+    number: Annotated[int, "The last event of the log that it includes."]
+    time: Annotated[float, "The time of the computation, in seconds since 1970."]
+    judged: Annotated[int, "Pairs of the pool that had a grade, and answers about two documents."]
+    confidence: Annotated[float, "The mean confidence over pairs of systems."]
+    expected_tau: Annotated[float, "The expected Kendall's tau of the ranking."]
+    reached: Annotated[bool, "Whether the stopping rule is met."]
+    reasons: Annotated[tuple[str, ...], "Why it is met."]
+    progress: Annotated[float, "The progress towards it, from 0 to 1."]
+    systems: Annotated[tuple[RankedSystem, ...], "The ranking, best first."]
+    # Pairs to judge next: the best first, and by topic some of every query.
     queue: tuple[Pair, ...]
+    # The trust in each source of labels: source, slope, lower, upper, missing, judged, finding. Examined again after
+    # every few dozen judgments.
     labels: tuple[Mapping[str, Any], ...] = ()
+    # The model against the pairs drawn at random; None in snapshots of earlier versions.
     audit: AuditReport | None = None
+    # The prediction of each pair of the queue, to be kept with its lease.
     picks: tuple[Pick, ...] = ()
+    # The value of each pair of the queue, and when it is due if it was drawn at random
+    # (probeval.selection.topics.Queue). Without values, in order.
     values: tuple[float, ...] = ()
     due: tuple[int | None, ...] = ()
+    # Two documents to compare, and what each answer is worth per second, as are then the values of a mixed queue; none
+    # if the model does not choose them.
     comparisons: tuple[Question, ...] = ()
     comparison_values: tuple[float, ...] = ()
-    forecast: ForecastDocument | None = None
+    forecast: Annotated[
+        ForecastDocument | None,
+        "The expected rise of confidence to the target; null if there is no forecast. It is made again after every few "
+        "dozen judgments.",
+    ] = None
+    # For each query the standard deviation of a system's score on it (root mean square over systems).
     uncertainty: Mapping[str, float] = field(default_factory=dict)
-    tendencies: tuple[TendencyDocument, ...] = ()
+    # How generous each assessor is, by the model of assessors; empty with few pairs that several judged.
+    tendencies: tuple[Tendency, ...] = ()
+    # The verdicts on the assessors who answered about two documents; empty if the model does not use answers.
     answering: tuple[AnsweringAssessorDocument, ...] = ()
     uses_answers: bool = True
+
+    @key.named("audit")
+    def audited(self) -> AuditDocument | None:
+        """The level and the systems by the model and by the pairs drawn at random, and the alarm; null if unknown."""
+        return None if self.audit is None else self.audit.to_dict()
 
     @cached_property
     def topic_queue(self) -> Queue[Question, str]:
@@ -203,23 +148,7 @@ class ModelSnapshot(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per system, best first: system, rank, mean, sd, lower, upper, p_best, group."""
-        return pd.DataFrame(list(self.systems))
-
-    def to_dict(self) -> SnapshotDocument:
-        """The snapshot as plain data for JSON, without the queue."""
-        return {
-            "number": self.number,
-            "time": self.time,
-            "judged": self.judged,
-            "confidence": self.confidence,
-            "expected_tau": self.expected_tau,
-            "reached": self.reached,
-            "reasons": list(self.reasons),
-            "progress": self.progress,
-            "systems": [cast("RankedSystem", dict(row)) for row in self.systems],
-            "audit": None if self.audit is None else self.audit.to_dict(),
-            "forecast": self.forecast,
-        }
+        return frame(self.systems, RankedSystem)
 
     def _headline(self) -> str:
         return f"{self.judged:,} pairs judged, confidence {self.confidence:.3f}"
@@ -239,6 +168,7 @@ class ModelSnapshot(Result):
         """As a row of the store."""
         head = {name: getattr(self, name) for name in HEAD}
         rest = {name: value for name, value in asdict(self).items() if name not in HEAD}
+        rest["systems"] = plain(self.systems)
         return head | {"body": json.dumps({**rest, "digest": _digest(head, rest)})}
 
     @classmethod
@@ -256,14 +186,14 @@ class ModelSnapshot(Result):
         written = rest.pop("digest", None)  # those of earlier versions have none
         if written is not None and written != _digest({name: row[name] for name in HEAD}, rest):
             raise ValueError("not what was written")
-        rest |= {"reasons": tuple(rest["reasons"]), "systems": tuple(rest["systems"])}
+        rest |= {"reasons": tuple(rest["reasons"]), "systems": tuple(RankedSystem(**each) for each in rest["systems"])}
         rest["labels"] = tuple(rest.get("labels", ()))  # snapshots of earlier versions have none
         rest["queue"] = tuple((query, doc) for query, doc in rest["queue"])
         audited = rest.get("audit")
         rest["audit"] = None if audited is None else AuditReport.from_dict(audited)
         rest["picks"] = tuple(map(Pick.from_dict, rest.get("picks", ())))
         rest |= {"values": tuple(rest.get("values", ())), "due": tuple(rest.get("due", ()))}
-        rest["tendencies"] = tuple(rest.get("tendencies", ()))
+        rest["tendencies"] = tuple(Tendency(**each) for each in rest.get("tendencies", ()))
         rest["answering"] = tuple(rest.get("answering", ()))
         rest["comparisons"] = tuple(tuple(question) for question in rest.get("comparisons", ()))
         rest["comparison_values"] = tuple(rest.get("comparison_values", ()))

@@ -1,343 +1,111 @@
-"""The status of a campaign: progress, assessors, agreement, remaining work."""
+"""The status of a campaign: progress, assessors, agreement, queries, remaining work, and what to do next."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TypedDict, cast
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
-import pandas as pd
 
-from probeval.campaign.advice import advice, counted
-from probeval.campaign.comparers import Comparer, ComparerDocument, comparer_sentences, comparers
-from probeval.campaign.comparison_events import Compared
-from probeval.campaign.events import Pair, Phase
-from probeval.campaign.query_progress import QueryProgress, QueryProgressDocument, query_progress
-from probeval.campaign.questions import PER_DOCUMENT, seconds_per_answer
-from probeval.campaign.setup import Setup
-from probeval.campaign.shares import (
+from probeval.campaign.assessors import (
     AssessorAgreement,
-    AssessorAgreementDocument,
+    Comparer,
     Share,
-    ShareDocument,
     agreements,
+    comparer_sentences,
+    comparers,
     grade_level,
     quality_sentences,
     shares,
 )
-from probeval.campaign.snapshot import ModelSnapshot, SnapshotDocument, judgments_left, target_confidence, way_come
+from probeval.campaign.comparison_events import Compared
+from probeval.campaign.events import Pair, Phase
+from probeval.campaign.questions import PER_DOCUMENT, seconds_per_answer
+from probeval.campaign.setup import Setup
+from probeval.campaign.snapshot import ModelSnapshot, judgments_left, target_confidence, way_come
 from probeval.campaign.state import State
-from probeval.display import Table, fact_table
+from probeval.display import Record, Table, counted, fact_table
 from probeval.reliability.agreement import krippendorff_alpha
-from probeval.results import Result
-from probeval.schema import records
+from probeval.results import FLAT, Result, frame, key
 from probeval.selection import Stopping
 
-__all__ = ["Status", "StatusDocument", "status_of"]
+__all__ = ["QueryProgress", "Status", "day_of", "status_of"]
+
+DAY = 24 * 3600.0
+WEEK = 7 * DAY
+# What tables show of each assessor; to_frame() has all.
+WORK = ("assessor", "judgments", "skipped", "flagged", "seconds", "shared", "bias", "bias_error")
+CHECKED = ("gold", "gold_right", "repeats", "repeats_same")  # with gold or repeated questions
+COMPARED = ("assessor", "answers", "seconds", *CHECKED, "violated", "contradictions", "left", "relevant")
 
 
-class StatusDocument(TypedDict):
-    """The status of a campaign.
+@dataclass(frozen=True, repr=False)
+class QueryProgress(Record):
+    """The progress of one query."""
 
-    Parameters
-    ----------
-    name, metric, scale, grade_words, model, depth, policy, goal, stopping, rope, explore, opinions, lease, rule,
-    topics, stay, seed
-        The settings of the campaign.
-    gold_share, repeat_share
-        The shares of an assessor's tasks that are gold pairs and repeated ones.
-    phase
-        Whether the campaign is open, paused or closed.
-    guideline, events
-        The version of the guideline, 0 if there is none, and the number of events in the log.
-    ask
-        What assessors are asked: grades, preferences, magnitudes or mixed.
-    pool, judged, judgments
-        Pairs of the pool, those with a grade, and current judgments.
-    answers, preferences, magnitudes
-        Current answers about two documents, those with a choice, and those with numbers.
-    adjudicated, disagreements, flagged, leased
-        Pairs that are settled other than as gold, in open disagreement, flagged, and questions leased now.
-    settled, contested
-        Comparisons whose answer is settled, and those in open disagreement.
-    gold, gold_orders
-        Pairs with a known grade, and comparisons with a known answer.
-    overlap, overlap_done
-        Pairs of the pool that need several opinions, and those that have them.
-    shared, alpha
-        Pairs that several assessors judged, and Krippendorff's alpha over them.
-    behind
-        Judgments added, changed or withdrawn since the snapshot.
-    seconds, paces
-        The median time per judgment; and the seconds that a grade, a preference and the numbers of two documents take:
-        the median of the latest ones, or with few of them what is usual.
-    comparers
-        The answers of each assessor about two documents.
-    way, left, left_lower, left_upper
-        The progress to the target, from 0 to 1, and the estimated number of judgments left, with its 90% interval where
-        there is a forecast.
-    agreements, queries
-        The agreement of every two assessors, and the progress of each query.
-    advice
-        What to do next.
-    """
-
-    name: str
-    metric: str
-    scale: str
-    grade_words: list[str]
-    model: str
-    depth: int
-    policy: str
-    goal: str
-    stopping: str
-    rope: float
-    explore: float | None
-    overlap: int
-    opinions: int
-    gold_share: float
-    repeat_share: float
-    lease: float
-    rule: str
-    topics: str
-    stay: float
-    seed: int
-    phase: Phase
-    guideline: int
-    events: int
-    ask: str
-    pool: int
-    judged: int
-    judgments: int
-    answers: int
-    preferences: int
-    magnitudes: int
-    gold: int
-    gold_orders: int
-    adjudicated: int
-    settled: int
-    disagreements: int
-    contested: int
-    flagged: int
-    leased: int
-    overlap_done: int
-    shared: int
-    alpha: float
-    assessors: list[ShareDocument]
-    comparers: list[ComparerDocument]
-    agreements: list[AssessorAgreementDocument]
-    queries: list[QueryProgressDocument]
-    behind: int
-    seconds: float
-    paces: dict[str, float]
-    way: float | None
-    left: int | None
-    left_lower: int | None
-    left_upper: int | None
-    advice: list[str]
-    snapshot: SnapshotDocument | None
+    query: str
+    text: str
+    pool: Annotated[int, "Its pairs in the pool."]
+    judged: Annotated[int, "Its pairs with a grade."]
+    answers: Annotated[int, "The answers about two of its documents."]
+    proposed: Annotated[int, "Its unjudged pairs among those that the model proposes to judge next."]
+    assessors: Annotated[tuple[str, ...], "The assessors who judged some of them."]
+    uncertainty: Annotated[
+        float, "The standard deviation of a system's score on this query; null if the model has not run."
+    ]
 
 
 @dataclass(frozen=True, repr=False)
 class Status(Result):
-    """The status of a campaign.
+    """The status of a campaign."""
 
-    Parameters
-    ----------
-    setup
-        The settings.
-    phase, phase_reason
-        Whether the campaign is open, paused or closed, and the reason that the owner gave, if any.
-    guideline
-        The version of the guideline; 0 if there is none.
-    events
-        The number of events in the log.
-    pool, judged, judgments
-        Pairs of the pool, those with a grade, and all judgments (of other pairs too).
-    answers, preferences, magnitudes
-        Answers about two documents, those with a choice, and those with numbers.
-    gold, gold_orders
-        Pairs with a known grade, and comparisons with a known answer.
-    adjudicated, disagreements, flagged
-        Pairs that are settled other than as gold, that are in dispute, and that are flagged.
-    settled, contested
-        Comparisons that are settled, and that are in dispute.
-    leased
-        Questions that are leased now.
-    overlap, overlap_done
-        Pairs of the pool that need several judgments, and those that have them.
-    shared, alpha
-        Pairs that several assessors judged, and Krippendorff's alpha over them (NaN if undefined).
-    assessors, comparers
-        The judgments of each assessor, and their answers about two documents.
-    snapshot
-        The latest snapshot of the model, or None.
-    behind
-        Changes to the model's input since then.
-    seconds, paces
-        The median time per judgment or answer, and the seconds that an answer of each kind takes.
-    way
-        Progress to the target, from 0 at the first snapshot to 1; None before the first.
-    left, left_lower, left_upper
-        The estimated number of judgments still needed to meet the stopping rule, and its 90% interval; None if unknown.
-    agreements, queries
-        The agreement of every two assessors, and the progress of each query.
-    time
-        The time of the status, in seconds since 1970.
-    """
+    setup: Annotated[Setup, FLAT]
+    phase: Annotated[Phase, "Whether the campaign is open, paused or closed."]
+    phase_reason: str  # that the owner gave, if any
+    guideline: Annotated[int, "The version of the guideline; 0 if there is none."]
+    events: Annotated[int, "The number of events in the log."]
+    pool: Annotated[int, "Pairs of the pool."]
+    judged: Annotated[int, "Pairs of the pool with a grade."]
+    judgments: Annotated[int, "Current judgments, of other pairs too."]
+    answers: Annotated[int, "Current answers about two documents."]
+    preferences: Annotated[int, "Answers with a choice."]
+    magnitudes: Annotated[int, "Answers with numbers."]
+    gold: Annotated[int, "Pairs with a known grade."]
+    gold_orders: Annotated[int, "Comparisons with a known answer."]
+    adjudicated: Annotated[int, "Pairs that are settled other than as gold."]
+    settled: Annotated[int, "Comparisons whose answer is settled."]
+    disagreements: Annotated[int, "Pairs on which assessors differ and that are not settled."]
+    contested: Annotated[int, "Comparisons on which assessors differ and that are undecided."]
+    flagged: Annotated[int, "Pairs that are flagged."]
+    leased: Annotated[int, "Questions that are leased now."]
+    overlap: Annotated[int, "Pairs of the pool that need several opinions."]
+    overlap_done: Annotated[int, "Those of them that have all opinions."]
+    shared: Annotated[int, "Pairs that several assessors judged."]
+    alpha: Annotated[float, "Krippendorff's alpha over these; null if undefined."]
+    assessors: Annotated[tuple[Share, ...], "The judgments of each assessor."]
+    comparers: Annotated[tuple[Comparer, ...], "The answers of each assessor about two documents."]
+    snapshot: Annotated[ModelSnapshot | None, "The latest results of the model; null before its first run."]
+    behind: Annotated[int, "Judgments added, changed or withdrawn since the snapshot."]
+    seconds: Annotated[float, "The median time per judgment or answer; null if unknown."]
+    paces: Annotated[
+        Mapping[str, float],
+        "The seconds that a grade, a preference and the numbers of two documents take: the median of the latest ones, "
+        "or with few of them what is usual.",
+    ]
+    way: Annotated[float | None, "Progress to the target, from 0 at the first snapshot to 1; null before the first."]
+    left: Annotated[int | None, "The estimated number of judgments left to meet the stopping rule; null if unknown."]
+    left_lower: Annotated[int | None, "The lower end of its 90% interval; null without a forecast."]
+    left_upper: Annotated[int | None, "The upper end of its 90% interval; null without a forecast."]
+    agreements: Annotated[tuple[AssessorAgreement, ...], "The agreement of every two assessors."]
+    queries: Annotated[tuple[QueryProgress, ...], "The progress of each query."]
+    time: float  # of the status, in seconds since 1970
 
-    setup: Setup
-    phase: Phase
-    phase_reason: str
-    guideline: int
-    events: int
-    pool: int
-    judged: int
-    judgments: int
-    answers: int
-    preferences: int
-    magnitudes: int
-    gold: int
-    gold_orders: int
-    adjudicated: int
-    settled: int
-    disagreements: int
-    contested: int
-    flagged: int
-    leased: int
-    overlap: int
-    overlap_done: int
-    shared: int
-    alpha: float
-    assessors: tuple[Share, ...]
-    comparers: tuple[Comparer, ...]
-    snapshot: ModelSnapshot | None
-    behind: int
-    seconds: float
-    paces: Mapping[str, float]
-    way: float | None
-    left: int | None
-    left_lower: int | None
-    left_upper: int | None
-    agreements: tuple[AssessorAgreement, ...]
-    queries: tuple[QueryProgress, ...]
-    time: float
-
-    def __str__(self) -> str:
-        return "\n".join(self._sentences())
-
-    def _sentences(self) -> Iterator[str]:
-        setup, snapshot = self.setup, self.snapshot
-        yield f"{setup.name}: {setup.metric}, scale {setup.scale}, model {setup.model}, policy {setup.policy}."
-        if self.phase is not Phase.open:
-            why = f" ({self.phase_reason})" if self.phase_reason else ""
-            yield f"The campaign is {self.phase}{why}: no pairs are given out, and no judgments are taken."
-        yield f"{self.judged:,} of {self.pool:,} pairs judged, {self.leased:,} leased now."
-        if self.answers or setup.ask != "grades":
-            kinds = f"{self.preferences:,} with a choice, {self.magnitudes:,} with numbers"
-            yield f"Asked for {setup.ask}: {counted(self.answers, 'answer')} about two documents ({kinds})."
-        if self.overlap:
-            yield f"Overlap: {self.overlap_done:,} of {self.overlap:,} pairs have all {setup.opinions} judgments."
-        if self.shared:
-            yield f"Krippendorff's alpha {self.alpha:.3f} over {self.shared:,} pairs with several assessors."
-        for share in self.assessors:
-            if share.manner:
-                between = f"{share.tendency_lower:+.2f} to {share.tendency_upper:+.2f}"
-                yield f"{share.assessor} is {share.manner}: {share.tendency:+.2f} logits ({between})."
-        yield from quality_sentences(self.assessors)
-        yield from comparer_sentences(self.comparers)
-        if self.contested or self.settled:
-            yield f"{self.contested:,} comparisons in dispute, {self.settled:,} settled."
-        if self.disagreements or self.adjudicated:
-            yield f"{self.disagreements:,} disagreements to settle, {self.adjudicated:,} settled."
-        if snapshot is None:
-            yield "The model has not run yet."
-            return
-        if self.answers and not snapshot.uses_answers:
-            yield f"The model {setup.model} does not use answers about two documents: they change no score."
-        since = f", {self.behind:,} changes ago" if self.behind else ""
-        yield f"Confidence {snapshot.confidence:.3f}, expected tau {snapshot.expected_tau:.3f}{since}."
-        if snapshot.audit is not None:
-            yield from snapshot.audit.sentences()
-        if snapshot.reached:
-            yield f"Target met: {'; '.join(snapshot.reasons)}."
-        elif self.left is None:
-            yield f"Target {setup.stopping}: {self.way:.0%} of the way."
-        else:
-            hours = self.left * self.seconds / 3600
-            pace = "" if np.isnan(hours) else f", {hours:.1f} hours at the current pace"
-            between = "" if self.left_lower is None else f" ({self.left_lower:,} to {self.left_upper:,})"
-            yield f"Target {setup.stopping}: about {self.left:,} more judgments{between}{pace}."
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per assessor."""
-        return pd.DataFrame([asdict(share) for share in self.assessors], columns=list(Share.__dataclass_fields__))
-
-    @property
+    @key
     def advice(self) -> tuple[str, ...]:
         """What to do next, the most important first."""
-        return advice(self, self.time)
-
-    def to_dict(self) -> StatusDocument:
-        """As plain data for JSON."""
-        setup = self.setup
-        return {
-            "name": setup.name,
-            "metric": setup.metric,
-            "scale": str(setup.scale),
-            "grade_words": list(setup.grade_words),
-            "model": setup.model,
-            "depth": setup.depth,
-            "policy": setup.policy,
-            "goal": setup.goal,
-            "stopping": setup.stopping,
-            "rope": setup.rope,
-            "explore": setup.explore,
-            "overlap": self.overlap,
-            "opinions": setup.opinions,
-            "gold_share": setup.gold_share,
-            "repeat_share": setup.repeat_share,
-            "lease": setup.lease,
-            "topics": setup.topics,
-            "stay": setup.stay,
-            "rule": setup.rule,
-            "seed": setup.seed,
-            "phase": self.phase,
-            "guideline": self.guideline,
-            "events": self.events,
-            "ask": setup.ask,
-            "pool": self.pool,
-            "judged": self.judged,
-            "judgments": self.judgments,
-            "answers": self.answers,
-            "preferences": self.preferences,
-            "magnitudes": self.magnitudes,
-            "gold": self.gold,
-            "gold_orders": self.gold_orders,
-            "adjudicated": self.adjudicated,
-            "settled": self.settled,
-            "disagreements": self.disagreements,
-            "contested": self.contested,
-            "flagged": self.flagged,
-            "leased": self.leased,
-            "overlap_done": self.overlap_done,
-            "shared": self.shared,
-            "alpha": self.alpha,
-            "assessors": records(self.to_frame(), ShareDocument),
-            "comparers": [cast("ComparerDocument", asdict(each)) for each in self.comparers],
-            "agreements": [cast("AssessorAgreementDocument", asdict(each)) for each in self.agreements],
-            "queries": [cast("QueryProgressDocument", asdict(each)) for each in self.queries],
-            "behind": self.behind,
-            "seconds": self.seconds,
-            "paces": dict(self.paces),
-            "way": self.way,
-            "left": self.left,
-            "left_lower": self.left_lower,
-            "left_upper": self.left_upper,
-            "advice": list(self.advice),
-            "snapshot": None if self.snapshot is None else self.snapshot.to_dict(),
-        }
+        return tuple(_advice(self))
 
     def _headline(self) -> str:
         return f"{self.setup.name}, {self.setup.metric}, {self.judged:,} of {self.pool:,} pairs judged"
@@ -355,15 +123,123 @@ class Status(Result):
         }
         if self.snapshot is not None:
             about["confidence"] = f"{self.snapshot.confidence:.3f}"
-        people = (Table(self.to_frame(), "Assessors"),) if self.assessors else ()
+        found = [Table(fact_table(about), self._headline())]
+        if self.assessors:
+            columns = [*WORK, *CHECKED] if any(each.gold or each.repeats for each in self.assessors) else [*WORK]
+            found.append(Table(self.to_frame()[columns], "Assessors"))
         if self.comparers:
-            compared = pd.DataFrame([asdict(each) for each in self.comparers])
-            people = (*people, Table(compared, "Answers about two documents"))
-        return (Table(fact_table(about), self._headline()), *people)
+            found.append(Table(frame(self.comparers, Comparer)[[*COMPARED]], "Answers about two documents"))
+        return tuple(found)
 
     def sentences(self) -> tuple[str, ...]:
         """Progress, agreement and quality of assessors, confidence of the ranking, remaining work."""
-        return tuple(self._sentences())
+        return tuple(_progress(self))
+
+
+def _progress(status: Status) -> Iterator[str]:
+    setup, snapshot = status.setup, status.snapshot
+    yield f"{setup.name}: {setup.metric}, scale {setup.scale}, model {setup.model}, policy {setup.policy}."
+    if status.phase is not Phase.open:
+        why = f" ({status.phase_reason})" if status.phase_reason else ""
+        yield f"The campaign is {status.phase}{why}: no pairs are given out, and no judgments are taken."
+    yield f"{status.judged:,} of {status.pool:,} pairs judged, {status.leased:,} leased now."
+    if status.answers or setup.ask != "grades":
+        kinds = f"{status.preferences:,} with a choice, {status.magnitudes:,} with numbers"
+        yield f"Asked for {setup.ask}: {counted(status.answers, 'answer')} about two documents ({kinds})."
+    if status.overlap:
+        yield f"Overlap: {status.overlap_done:,} of {status.overlap:,} pairs have all {setup.opinions} judgments."
+    if status.shared:
+        yield f"Krippendorff's alpha {status.alpha:.3f} over {status.shared:,} pairs with several assessors."
+    for share in status.assessors:
+        if share.manner:
+            between = f"{share.tendency_lower:+.2f} to {share.tendency_upper:+.2f}"
+            yield f"{share.assessor} is {share.manner}: {share.tendency:+.2f} logits ({between})."
+    yield from quality_sentences(status.assessors)
+    yield from comparer_sentences(status.comparers)
+    if status.contested or status.settled:
+        yield f"{status.contested:,} comparisons in dispute, {status.settled:,} settled."
+    if status.disagreements or status.adjudicated:
+        yield f"{status.disagreements:,} disagreements to settle, {status.adjudicated:,} settled."
+    if snapshot is None:
+        yield "The model has not run yet."
+        return
+    if status.answers and not snapshot.uses_answers:
+        yield f"The model {setup.model} does not use answers about two documents: they change no score."
+    since = f", {status.behind:,} changes ago" if status.behind else ""
+    yield f"Confidence {snapshot.confidence:.3f}, expected tau {snapshot.expected_tau:.3f}{since}."
+    if snapshot.audit is not None:
+        yield from snapshot.audit.sentences()
+    if snapshot.reached:
+        yield f"Target met: {'; '.join(snapshot.reasons)}."
+    elif status.left is None:
+        yield f"Target {setup.stopping}: {status.way:.0%} of the way."
+    else:
+        hours = status.left * status.seconds / 3600
+        pace = "" if np.isnan(hours) else f", {hours:.1f} hours at the current pace"
+        between = "" if status.left_lower is None else f" ({status.left_lower:,} to {status.left_upper:,})"
+        yield f"Target {setup.stopping}: about {status.left:,} more judgments{between}{pace}."
+
+
+def _advice(status: Status) -> Iterator[str]:
+    snapshot, now = status.snapshot, status.time
+    if snapshot is not None and snapshot.audit is not None and snapshot.audit.alarm is not None:
+        yield "The audit raises an alarm: find the reason before you rely on the scores."
+    if status.disagreements:
+        yield f"Adjudicate {counted(status.disagreements, 'pair')} on which assessors differ."
+    if status.contested:
+        yield f"Adjudicate {counted(status.contested, 'comparison')} on which assessors differ."
+    for share in status.assessors:
+        if share.is_worse:
+            yield f"{share.assessor} answers gold pairs worse than the others: look at their judgments."
+    for comparer in status.comparers:
+        if comparer.is_worse:
+            yield f"{comparer.assessor} answers gold comparisons worse than the others: look at their answers."
+        elif comparer.is_bad:
+            yield f"{comparer.assessor} is {comparer.verdict} by the model: look at their answers."
+    if snapshot is None:
+        yield "The model has not run yet: it needs a moment."
+    elif snapshot.reached:
+        yield "The target is met: export the judgments, or go on for more confidence."
+    elif status.left is not None:
+        yield _remaining(status, now)
+    if snapshot is None or not snapshot.reached:
+        for share in status.assessors:
+            if now - share.last > DAY:
+                yield f"{share.assessor} has not judged since {day_of(share.last, now)}."
+    if status.setup.gold_share and not status.gold:
+        yield "There are no gold pairs yet: give them with campaign gold."
+    for share in status.assessors:
+        if status.setup.gold_share and share.gold and not share.gold_left:
+            yield f"{share.assessor} has answered all gold pairs: give more with campaign gold."
+    for share in status.assessors:
+        if share.manner:
+            yield f"{share.assessor} is more {share.manner} than the others: discuss the guideline."
+
+
+def _remaining(status: Status, now: float) -> str:
+    assert status.left is not None
+    between = f" ({status.left_lower:,} to {status.left_upper:,})" if status.left_lower is not None else ""
+    work = f"About {counted(status.left, 'judgment')} more{between}"
+    hours = status.left * status.seconds / 3600
+    if hours != hours:
+        return f"{work}."
+    active = max(1, sum(now - share.last <= DAY for share in status.assessors))
+    return f"{work}: {duration(hours / active)} with {counted(active, 'assessor')}."
+
+
+def duration(hours: float) -> str:
+    """A length of time in words.
+
+    >>> duration(0.01), duration(0.5), duration(3.21)
+    ('1 minute', '30 minutes', '3.2 hours')
+    """
+    minutes = max(1, round(60 * hours))
+    return counted(minutes, "minute") if minutes < 90 else f"{hours:.1f} hours"
+
+
+def day_of(moment: float, now: float) -> str:
+    """The day of a moment: a weekday within the last week, otherwise a date; in local time."""
+    return time.strftime("%A" if now - moment < WEEK - DAY else "%d %B %Y", time.localtime(moment))
 
 
 def status_of(
@@ -422,8 +298,44 @@ def status_of(
         left_lower=lower,
         left_upper=upper,
         agreements=agreements(who, grades),
-        queries=query_progress(state, pool, snapshot),
+        queries=_query_progress(state, pool, snapshot),
         time=now,
+    )
+
+
+def _query_progress(
+    state: State, pool: Sequence[tuple[str, str]], snapshot: ModelSnapshot | None
+) -> tuple[QueryProgress, ...]:
+    """The progress of each query, by id."""
+    graded = state.judged.keys() | state.adjudicated.keys()
+    size: dict[str, int] = {}
+    judged: dict[str, int] = {}
+    for pair in pool:
+        size[pair[0]] = size.get(pair[0], 0) + 1
+        judged[pair[0]] = judged.get(pair[0], 0) + (pair in graded)
+    who: dict[str, set[str]] = {}
+    for (query, _), events in state.judged.items():
+        who.setdefault(query, set()).update(judgment.by for judgment in events)
+    answers: dict[str, int] = {}
+    for answer in state.counted_answers:
+        answers[answer.query] = answers.get(answer.query, 0) + 1
+        who.setdefault(answer.query, set()).add(answer.by)
+    proposed: dict[str, int] = {}
+    for query, doc in () if snapshot is None else snapshot.queue:
+        proposed[query] = proposed.get(query, 0) + ((query, doc) not in graded)
+    uncertainty: Mapping[str, float] = {} if snapshot is None else snapshot.uncertainty
+    return tuple(
+        QueryProgress(
+            query=query,
+            text=state.texts.get(query, ""),
+            pool=size[query],
+            judged=judged[query],
+            answers=answers.get(query, 0),
+            proposed=proposed.get(query, 0),
+            assessors=tuple(sorted(who.get(query, ()))),
+            uncertainty=uncertainty.get(query, float("nan")),
+        )
+        for query in sorted(size)
     )
 
 

@@ -11,7 +11,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import sqlalchemy as sa
+from probeval.errors import StoreError
+
+try:  # the first module of campaigns that needs it
+    import sqlalchemy as sa
+except ImportError:
+    raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
 
 __all__ = [
     "CAMPAIGN",

@@ -3,102 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
-from typing import TypedDict
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
-import pandas as pd
 
 from probeval.campaign.state import State
 from probeval.data.pool import Pool
-from probeval.display import Table
 from probeval.results import Result
-from probeval.schema import records
 
-__all__ = ["Topic", "TopicDocument", "TopicList", "TopicsDocument", "topics_of"]
-
-
-class TopicDocument(TypedDict):
-    """One topic of a campaign.
-
-    Parameters
-    ----------
-    owner
-        The assessor who owns it, or empty.
-    judging
-        The assessors who judge it now, by their latest leases, or empty.
-    pool, judged
-        Pairs of the pool, and those with a judgment.
-    """
-
-    query: str
-    owner: str
-    judging: str
-    pool: int
-    judged: int
-
-
-class TopicsDocument(TypedDict):
-    """The topics of a campaign, and how they are given to assessors."""
-
-    topics: str
-    stay: float
-    queries: list[TopicDocument]
+__all__ = ["Topic", "TopicList", "topics_of"]
 
 
 @dataclass(frozen=True)
 class Topic:
-    """One topic of a campaign.
-
-    Parameters
-    ----------
-    query
-        The id of the query.
-    owner
-        The assessor who owns it, or empty.
-    judging
-        The assessors who judge it now, by their latest leases, or empty.
-    pool, judged
-        Pairs of the pool, and those with a judgment.
-    """
+    """One topic of a campaign."""
 
     query: str
-    owner: str
-    judging: str
-    pool: int
-    judged: int
+    owner: Annotated[str, "The assessor who owns it, or empty."]
+    judging: Annotated[str, "The assessors who judge it now, by their latest leases, or empty."]
+    pool: Annotated[int, "Its pairs in the pool."]
+    judged: Annotated[int, "Its pairs with a judgment."]
 
 
 @dataclass(frozen=True, repr=False)
 class TopicList(Result):
-    """The topics of a campaign, and how they are given to assessors.
+    """The topics of a campaign, and how they are given to assessors."""
 
-    Parameters
-    ----------
-    topics, stay
-        How topics are given to assessors, and the price of switching.
-    queries
-        One entry per query.
-    """
-
-    topics: str
-    stay: float
-    queries: tuple[Topic, ...]
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per query."""
-        return pd.DataFrame([asdict(topic) for topic in self.queries], columns=list(Topic.__dataclass_fields__))
-
-    def to_dict(self) -> TopicsDocument:
-        """As plain data for JSON."""
-        return {"topics": self.topics, "stay": self.stay, "queries": records(self.to_frame(), TopicDocument)}
+    topics: Annotated[str, "How topics are given to assessors: ``free``, ``in-turn`` or ``owned``."]
+    stay: Annotated[float, "The price of switching."]
+    queries: Annotated[tuple[Topic, ...], "One entry per query."]
 
     def _headline(self) -> str:
         return f"{len(self.queries):,} topics, {self.topics}, a switch costs {self.stay:g} judgments"
-
-    def tables(self) -> tuple[Table, ...]:
-        """One row per query."""
-        return (Table(self.to_frame(), self._headline()),)
 
     def sentences(self) -> tuple[str, ...]:
         """The number of topics of each owner."""

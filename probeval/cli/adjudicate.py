@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,14 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 
 from probeval.characters import printable
-from probeval.cli.campaign_documents import ContestedDocument, DisagreementDocument, DisagreementsDocument
 from probeval.cli.commands import Output
 from probeval.cli.options import OutputFormat
-from probeval.cli.output import echo, write, write_table
-from probeval.cli.stores import DocId, Grade, OwnersPlace, QueryId, Token, event_row
+from probeval.cli.output import echo
+from probeval.cli.stores import DocId, Grade, OwnersPlace, QueryId, RecordedEvent, Token
 from probeval.data import read_texts
+from probeval.display import Table
 from probeval.errors import ProbevalError
 from probeval.records import About
+from probeval.results import Result, frame
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign
@@ -53,6 +55,67 @@ class AdjudicationInputs:
         )
 
 
+@dataclass(frozen=True)
+class Disagreement:
+    """A pair whose assessors disagree."""
+
+    query: str
+    doc: str
+    grades: Annotated[str, "The grades of each assessor."]
+    comments: Annotated[str, "The comments of each assessor."]
+    query_text: Annotated[str, "The text of the query; empty if unknown."]
+    guideline: Annotated[str, "The guideline of the query; empty if it has none."]
+    text: Annotated[str, "The text of the document; empty if unknown."]
+
+    def __str__(self) -> str:
+        parts = [
+            printable(f"Query {self.query}: {self.query_text or 'no text'}"),
+            *([printable(f"Guideline: {self.guideline}")] if self.guideline else []),
+            printable(f"Document {self.doc}:"),
+            textwrap.indent(_filled(self.text or "no text in this file"), "  "),
+            printable(f"Grades: {self.grades}."),
+            *([printable(f"Comments: {self.comments}")] if self.comments else []),
+        ]
+        return "\n".join(parts) + "\n"
+
+
+@dataclass(frozen=True)
+class ContestedComparison:
+    """A comparison whose assessors prefer different documents."""
+
+    query: str
+    left: str
+    right: str
+    answers: Annotated[str, "The answer of each assessor."]
+
+
+@dataclass(frozen=True, repr=False)
+class Disagreements(Result):
+    """The pairs and the comparisons on which assessors differ and that are undecided."""
+
+    disagreements: Annotated[tuple[Disagreement, ...], "One entry per pair."]
+    comparisons: Annotated[tuple[ContestedComparison, ...], "One entry per comparison."]
+    with_texts: bool  # whether the rows show the texts of the documents
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per pair."""
+        texts = ["query_text", "guideline", "text"] if self.with_texts else []
+        return frame(self.disagreements, Disagreement)[["query", "doc", "grades", "comments", *texts]]
+
+    def _headline(self) -> str:
+        return f"{len(self.disagreements):,} pairs and {len(self.comparisons):,} comparisons in dispute"
+
+    def tables(self) -> tuple[Table, ...]:
+        """One row per pair, and one per comparison, if any."""
+        pairs = Table(self.to_frame(), "Pairs in dispute")
+        compared = Table(frame(self.comparisons, ContestedComparison), "Comparisons in dispute")
+        return tuple(table for table in (pairs, compared) if len(table.frame))
+
+    def sentences(self) -> tuple[str, ...]:
+        """Whether there are none."""
+        return () if self.disagreements or self.comparisons else ("No disagreements to settle.",)
+
+
 def adjudicate(
     place: OwnersPlace,
     given: AdjudicationInputs,
@@ -60,79 +123,50 @@ def adjudicate(
     docs: Annotated[
         Path | None, About("A table of doc and text: the list shows the documents too.", metavar="FILE")
     ] = None,
-) -> None:
+) -> RecordedEvent | Disagreements | None:
     """Settle the grade of a pair, or which of two documents is better; without QUERY list the disagreements.
 
     Example: probeval campaign adjudicate mine.db q01 d0007 1 --by eve
     """
     with place.open(read_only=given.query is None) as opened:
-        if given.query is None:
-            _list(opened, docs, output)
-            return
-        row = event_row(given.record(opened, place.by))
-        write(pd.DataFrame([row]), row, output.output_format)
+        if given.query is not None:
+            return RecordedEvent.of(given.record(opened, place.by))
+        texts = {} if docs is None else read_texts(docs, "doc")
+        found = Disagreements(_disagreements(opened, texts), _contested(opened), docs is not None)
+    if docs is None or output.output_format is not OutputFormat.table or not found.disagreements:
+        return found
+    for each in found.disagreements:  # texts are too long for a table
+        echo(str(each))
+    return None
 
 
-def _list(opened: Campaign, docs: Path | None, output: Output) -> None:
-    """Write the disagreements, with the texts of documents if there are any."""
-    output_format = output.output_format
-    rows = _disagreements(opened, {} if docs is None else read_texts(docs, "doc"))
-    if not rows and not opened.state.contested:
-        output.messages.say("No open disagreements.")
-    if docs is not None and output_format is OutputFormat.table:
-        for each in rows:
-            echo(_case(each))
-        return
-    contested = _contested(opened)
-    waiting: DisagreementsDocument = {"disagreements": rows, "comparisons": contested}
-    texts = [] if docs is None else ["query_text", "guideline", "text"]
-    columns = ["query", "doc", "grades", "comments", *texts]
-    write(pd.DataFrame(rows, columns=columns), waiting, output_format)
-    if contested and output_format not in (OutputFormat.json, OutputFormat.csv):
-        write_table(pd.DataFrame(contested), output_format, title="Comparisons in dispute")
+def _disagreements(opened: Campaign, documents: Mapping[str, str]) -> tuple[Disagreement, ...]:
+    state, found = opened.state, []
+    for query, doc in state.disagreements:
+        grades = (f"{who} {judgment.grade:g}" for who, judgment in sorted(state.latest((query, doc)).items()))
+        comments = (f"{comment.by}: {comment.text}" for comment in state.comments.get((query, doc), ()))
+        found.append(
+            Disagreement(
+                query=query,
+                doc=doc,
+                grades=", ".join(grades),
+                comments="; ".join(comments),
+                query_text=state.texts.get(query, ""),
+                guideline=state.query_guideline(query),
+                text=documents.get(doc, ""),
+            )
+        )
+    return tuple(found)
 
 
-def _contested(opened: Campaign) -> list[ContestedDocument]:
-    state, rows = opened.state, list[ContestedDocument]()
+def _contested(opened: Campaign) -> tuple[ContestedComparison, ...]:
+    state, found = opened.state, []
     for question in state.contested:
         query, left, right = question
         latest = {answer.by: getattr(answer, "better", "") or "equal" for answer in state.given(question)}
         answers = ", ".join(f"{who} {better}" for who, better in sorted(latest.items()))
-        rows.append({"query": query, "left": left, "right": right, "answers": answers})
-    return rows
-
-
-def _disagreements(opened: Campaign, documents: dict[str, str]) -> list[DisagreementDocument]:
-    state = opened.state
-    rows: list[DisagreementDocument] = []
-    for pair in state.disagreements:
-        grades = ", ".join(f"{who} {judgment.grade:g}" for who, judgment in sorted(state.latest(pair).items()))
-        comments = "; ".join(f"{comment.by}: {comment.text}" for comment in state.comments.get(pair, ()))
-        rows.append(
-            {
-                "query": pair[0],
-                "doc": pair[1],
-                "grades": grades,
-                "comments": comments,
-                "query_text": state.texts.get(pair[0], ""),
-                "guideline": state.query_guideline(pair[0]),
-                "text": documents.get(pair[1], ""),
-            }
-        )
-    return rows
-
-
-def _case(row: DisagreementDocument) -> str:
-    """A pair in words: the query and its guideline, the document, the grades, the comments."""
-    parts = [
-        printable(f"Query {row['query']}: {row['query_text'] or 'no text'}"),
-        *([printable(f"Guideline: {row['guideline']}")] if row["guideline"] else []),
-        printable(f"Document {row['doc']}:"),
-        textwrap.indent(_filled(row["text"] or "no text in this file"), "  "),
-        printable(f"Grades: {row['grades']}."),
-        *([printable(f"Comments: {row['comments']}")] if row["comments"] else []),
-    ]
-    return "\n".join(parts) + "\n"
+        found.append(ContestedComparison(query, left, right, answers))
+    return tuple(found)
 
 
 def _filled(text: str) -> str:

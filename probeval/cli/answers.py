@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
-
 from probeval.characters import printable
 from probeval.cli.adjudicate import WIDTH
-from probeval.cli.campaign_documents import AnsweredDocument
 from probeval.cli.commands import Output, Printed
-from probeval.cli.output import echo, write
-from probeval.cli.stores import AssessorName, Place, Refresh, SkipReason, Token, event_row
+from probeval.cli.output import echo
+from probeval.cli.stores import AssessorName, Place, RecordedEvent, Refresh, SkipReason, Token
 from probeval.data import read_texts
 from probeval.errors import CampaignError
 from probeval.records import About
@@ -58,14 +55,24 @@ class AnswerInputs:
         )
 
 
-def answer(place: Place, given: AnswerInputs, output: Printed) -> None:
+def answer(place: Place, given: AnswerInputs, output: Printed) -> RecordedEvent:
     """Answer which of two documents is better, or give both a number; or skip the question.
 
     Example: probeval campaign answer mine.db q01 d0007 d0012 left --assessor ann
     """
     with place.open() as opened:
-        row = event_row(given.record(opened))
-        write(pd.DataFrame([row]), row, output.output_format)
+        return RecordedEvent.of(given.record(opened))
+
+
+@dataclass(frozen=True)
+class TerminalWork:
+    """What an assessor did on the terminal: the numbers of grades, comparisons, skips and withdrawals."""
+
+    assessor: str
+    graded: int
+    compared: int
+    skipped: int
+    withdrawn: int
 
 
 def judge_here(
@@ -74,7 +81,7 @@ def judge_here(
     output: Output,
     docs: Annotated[Path | None, About("Document texts: a table of doc and text.", metavar="FILE")] = None,
     refresh: Refresh = True,
-) -> None:
+) -> TerminalWork:
     """Judge on the terminal, question after question: grades, or l, r, = and b (both bad) for two documents.
 
     Example: probeval campaign judge mine.db --assessor ann --docs documents.csv
@@ -84,8 +91,7 @@ def judge_here(
     with place.open() as opened:
         if refresh and opened.is_behind:
             messages.warned(opened.refresh)
-        row = _Terminal(opened, assessor, texts).run()
-    write(pd.DataFrame([row]), row, output.output_format)
+        return _Terminal(opened, assessor, texts).run()
 
 
 @dataclass
@@ -99,21 +105,14 @@ class _Terminal:
         default_factory=lambda: dict.fromkeys(("graded", "compared", "skipped", "withdrawn"), 0)
     )
 
-    def run(self) -> AnsweredDocument:
+    def run(self) -> TerminalWork:
         """Ask until nothing is left, or the assessor quits."""
         while tasks := self.campaign.next(self.assessor):
             if not self.ask(tasks[0]):
                 break
         else:
             echo("Nothing is left for you.", err=True)
-        done = self.done
-        return {
-            "assessor": self.assessor,
-            "graded": done["graded"],
-            "compared": done["compared"],
-            "skipped": done["skipped"],
-            "withdrawn": done["withdrawn"],
-        }
+        return TerminalWork(self.assessor, **self.done)
 
     def ask(self, task: Task) -> bool:
         """Ask one question, until it has an answer; false to quit."""

@@ -3,32 +3,54 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import pandas as pd
-
-from probeval.cli.campaign_documents import (
-    GuidelineDocument,
-    QueriesDocument,
-    QueryGuideline,
-    QueryGuidelinesDocument,
-    QueryText,
-)
 from probeval.cli.commands import Output
 from probeval.cli.options import OutputFormat
-from probeval.cli.output import Messages, echo, write
+from probeval.cli.output import echo
 from probeval.cli.stores import OwnersPlace
 from probeval.data import read_texts
 from probeval.data.files import read_bytes
+from probeval.display import counted
 from probeval.errors import ProbevalError, did_you_mean
 from probeval.records import About
-
-if TYPE_CHECKING:
-    from probeval.campaign import State
+from probeval.results import Result, rows
 
 __all__ = ["grade_words_of", "guideline", "guideline_text", "no_texts", "queries", "texts_known"]
+
+
+@dataclass(frozen=True)
+class Guideline:
+    """The guideline for assessors."""
+
+    version: Annotated[int, "Its version; 0 if there is none."]
+    text: str
+
+
+@dataclass(frozen=True)
+class QueryGuideline:
+    """The guideline of one query."""
+
+    query: str
+    version: int
+    text: str
+
+
+@dataclass(frozen=True, repr=False)
+class QueryGuidelines(Result):
+    """The guidelines of single queries."""
+
+    guidelines: Annotated[tuple[QueryGuideline, ...], "One entry per query that has one."]
+
+    def _headline(self) -> str:
+        return f"{counted(len(self.guidelines), 'guideline')} of single queries"
+
+    def sentences(self) -> tuple[str, ...]:
+        """Whether there are none."""
+        return () if self.guidelines else ("No guidelines of single queries.",)
 
 
 def guideline(
@@ -39,14 +61,13 @@ def guideline(
     ] = None,
     query: Annotated[str | None, About("The guideline is for this query alone.", metavar="ID")] = None,
     per_query: Annotated[bool, About("FILE is a table of query and text: a guideline for each query in it.")] = False,
-) -> None:
+) -> Guideline | QueryGuidelines | None:
     """Show or change the guideline, or those of single queries; judgments keep the version that they were made under.
 
     Example: probeval campaign guideline mine.db guideline.txt
     """
     if query is not None and per_query:
         raise ProbevalError("Give --query with a text file, or --per-query with a table; not both.")
-    messages = output.messages
     with place.open(read_only=file is None) as opened:
         if query is not None and query not in opened.queries:
             raise ProbevalError(f"No query {query!r} in this campaign.{did_you_mean(query, opened.queries)}")
@@ -58,37 +79,37 @@ def guideline(
             opened.change_guideline(place.by, guideline_text(file))
         state = opened.state
     if query is not None or per_query:
-        _write_query_guidelines(
-            state, state.query_guidelines if query is None else [query], output.output_format, messages
-        )
-        return
+        asked, known = state.query_guidelines if query is None else [query], state.query_guidelines
+        texts = {each: state.query_guideline(each) for each in asked}
+        return QueryGuidelines(tuple(QueryGuideline(q, known[q].version, text) for q, text in texts.items() if text))
     current = state.guideline
     if current is None:
-        messages.say(f"No guideline yet. Add one with probeval campaign guideline {shlex.quote(place.store)} FILE")
-    row: GuidelineDocument = {
-        "version": 0 if current is None else current.version,
-        "text": "" if current is None else current.text,
-    }
-    if output.output_format is not OutputFormat.table:
-        write(pd.DataFrame([row]), row, output.output_format)
-    elif current is not None:
-        echo(f"Version {current.version}\n{current.text}".rstrip())
+        output.messages.say(
+            f"No guideline yet. Add one with probeval campaign guideline {shlex.quote(place.store)} FILE"
+        )
+    if output.output_format is OutputFormat.table:  # a text, not a table
+        if current is not None:
+            echo(f"Version {current.version}\n{current.text}".rstrip())
+        return None
+    return Guideline(0, "") if current is None else Guideline(current.version, current.text)
 
 
-def _write_query_guidelines(
-    state: State, asked: Iterable[str], output_format: OutputFormat, messages: Messages
-) -> None:
-    """The guidelines of these queries."""
-    known = state.query_guidelines
-    rows: list[QueryGuideline] = [
-        {"query": query, "version": known[query].version, "text": state.query_guideline(query)}
-        for query in asked
-        if state.query_guideline(query)
-    ]
-    if not rows:
-        messages.say("No guidelines of single queries.")
-    document: QueryGuidelinesDocument = {"guidelines": rows}
-    write(pd.DataFrame(rows, columns=["query", "version", "text"]), document, output_format)
+@dataclass(frozen=True)
+class QueryText:
+    """The text of a query."""
+
+    query: str
+    text: str
+
+
+@dataclass(frozen=True, repr=False)
+class QueryList(Result):
+    """The texts of the queries."""
+
+    queries: Annotated[tuple[QueryText, ...], "One entry per query."]
+
+    def _headline(self) -> str:
+        return f"{len(self.queries):,} queries"
 
 
 def queries(
@@ -98,20 +119,17 @@ def queries(
         Path | None,
         About("A table of query and text, or irds:ID; without it, show the texts.", metavar="[FILE]", argument=True),
     ] = None,
-) -> None:
+) -> QueryList:
     """Show the query texts, or add and replace some; queries missing from the file keep their texts.
 
     Example: probeval campaign queries mine.db queries.tsv
     """
-    messages = output.messages
     with place.open(read_only=file is None) as opened:
         if file is not None:
             opened.change_queries(place.by, read_texts(file, "query"))
         texts = opened.queries
-    messages.say(texts_known(texts, place.store))
-    rows: list[QueryText] = [{"query": query, "text": text} for query, text in texts.items()]
-    document: QueriesDocument = {"queries": rows}
-    write(pd.DataFrame(rows, columns=["query", "text"]), document, output.output_format)
+    output.hints.append(texts_known(texts, place.store))
+    return QueryList(rows(QueryText, query=texts, text=texts.values()))
 
 
 def guideline_text(file: Path) -> str:

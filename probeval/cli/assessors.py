@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import pandas as pd
 import typer
 
-from probeval.cli.campaign_documents import InvitationDocument, PersonDocument, RevokedDocument
 from probeval.cli.commands import Output, Printed
 from probeval.cli.options import OutputFormat
-from probeval.cli.output import echo, write
+from probeval.cli.output import echo
 from probeval.cli.stores import OwnersPlace, Place
 from probeval.errors import ProbevalError, did_you_mean
 from probeval.records import About
+
+if TYPE_CHECKING:
+    from probeval.campaign import Role
 
 __all__ = ["assessors"]
 
@@ -25,6 +28,18 @@ UNITS = {"h": 3600.0, "d": 24 * 3600.0, "w": 7 * 24 * 3600.0}
 ROLES = ("assessor", "adjudicator", "owner")
 
 PersonName = Annotated[str, About("The name of the assessor.", metavar="NAME", argument=True)]
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """An invitation of an assessor."""
+
+    TIMES = ("until",)
+
+    assessor: str
+    role: Role
+    until: Annotated[float | None, "Its end in seconds since 1970; null for never."]
+    link: Annotated[str, "The link to sign in with."]
 
 
 @assessors.command("add")
@@ -40,7 +55,7 @@ def add(
     base_url: Annotated[
         str, About("The address of the judging page for browsers.", metavar="URL")
     ] = "http://127.0.0.1:8517",
-) -> None:
+) -> Invitation | None:
     """Invite an assessor: prints a link to sign in with, once. The store keeps a hash of it only.
 
     Example: probeval campaign assessors add mine.db ann --base-url https://judge.example.org
@@ -51,71 +66,65 @@ def add(
     with place.open() as opened:
         event, token = opened.people.invite(place.by, assessor, role=role, seconds=seconds)
     link = f"{address}/join/{token}"
-    row: InvitationDocument = {
-        "assessor": event.assessor,
-        "role": cast("Any", event.role),
-        "until": event.until,
-        "link": link,
-    }
-    if output.output_format is OutputFormat.table:
-        echo(link)
-    else:
-        write(pd.DataFrame([row]), row, output.output_format)
     lasts = "" if event.until is None else f", until {pd.to_datetime(round(event.until), unit='s')} UTC"
     output.messages.say(
         f"Give this link to {event.assessor} alone: it signs in as {event.role}{lasts}, and is not shown again."
     )
+    if output.output_format is OutputFormat.table:  # alone, to be copied
+        echo(link)
+        return None
+    return Invitation(event.assessor, event.role, event.until, link)
+
+
+@dataclass(frozen=True)
+class InvitedPerson:
+    """A person who may sign in."""
+
+    TIMES = ("invited", "until", "signed_in")
+
+    assessor: str
+    role: Role
+    invited: Annotated[float, "The time of the invitation, in seconds since 1970."]
+    until: Annotated[float | None, "Its end; null for never."]
+    signed_in: Annotated[float | None, "The time of the last sign-in; null for none."]
 
 
 @assessors.command("list")
-def list_assessors(
-    place: Place,
-    output: Output,
-) -> None:
+def list_assessors(place: Place, output: Output) -> tuple[InvitedPerson, ...]:
     """List who is invited, with what role, until when, and when they last signed in.
 
     Example: probeval campaign assessors list mine.db
     """
     with place.open(read_only=True) as opened:
         access = opened.people.access
-    rows: list[PersonDocument] = []
+    found = []
     for assessor, invited in sorted(access.invited.items()):
         times = [session.time for session in access.sessions.values() if session.by == assessor]
-        rows.append(
-            {
-                "assessor": assessor,
-                "role": cast("Any", invited.role),
-                "invited": invited.time,
-                "until": invited.until,
-                "signed_in": max(times, default=None),
-            }
-        )
-    if not rows:
+        last = max(times, default=None)
+        found.append(InvitedPerson(assessor, invited.role, invited.time, invited.until, last))
+    if not found:
         output.messages.say("No one is invited. Invite someone with probeval campaign assessors add STORE NAME")
-    frame = pd.DataFrame(rows, columns=["assessor", "role", "invited", "until", "signed_in"])
-    if output.output_format is OutputFormat.table:
-        for column in ("invited", "until", "signed_in"):
-            frame[column] = [
-                "-" if value != value else str(pd.to_datetime(round(value), unit="s"))
-                for value in frame[column].astype(float)
-            ]
-    write(frame, rows, output.output_format)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class RevokedInvitation:
+    """A revoked invitation."""
+
+    number: int
+    assessor: str
+    by: str
 
 
 @assessors.command("revoke")
-def revoke(
-    place: OwnersPlace,
-    assessor: PersonName,
-    output: Printed,
-) -> None:
+def revoke(place: OwnersPlace, assessor: PersonName, output: Printed) -> RevokedInvitation:
     """Revoke an invitation: the link and all sessions of the assessor end at once. Judgments stay.
 
     Example: probeval campaign assessors revoke mine.db ann
     """
     with place.open() as opened:
         event = opened.people.revoke(place.by, assessor)
-    row: RevokedDocument = {"number": event.number, "assessor": event.assessor, "by": event.by}
-    write(pd.DataFrame([row]), row, output.output_format)
+    return RevokedInvitation(event.number, event.assessor, event.by)
 
 
 def _seconds(text: str) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import KW_ONLY, asdict, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,14 +16,13 @@ from probeval.cli.adjudicate import adjudicate
 from probeval.cli.answers import answer, judge_here
 from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
 from probeval.cli.backups import backup, check, restore
-from probeval.cli.campaign_documents import TaskDocument, TasksDocument
 from probeval.cli.campaign_settings import CampaignSettings, setup_of
 from probeval.cli.changes import change, close, pause, reopen, resume, show_log
 from probeval.cli.commands import Output, Printed
 from probeval.cli.exchange import export, import_file
 from probeval.cli.gold import gold
-from probeval.cli.options import OutFolder, OutputFormat, ToolName
-from probeval.cli.output import check_tool, echo, write, write_csv, write_json, write_table
+from probeval.cli.options import OutFolder, ToolName
+from probeval.cli.output import check_tool
 from probeval.cli.stores import (
     AssessorName,
     By,
@@ -31,26 +30,24 @@ from probeval.cli.stores import (
     Grade,
     Place,
     QueryId,
+    RecordedEvent,
     Refresh,
     SkipReason,
     StorePlace,
     Token,
-    event_row,
 )
 from probeval.cli.topics import topics as topics_command
 from probeval.data import read_texts
+from probeval.display import Table, counted, dated
 from probeval.errors import ProbevalError
 from probeval.records import About
+from probeval.results import Named, Result, frame
 from probeval.scores.evaluate import as_metric
 
 if TYPE_CHECKING:
-    from probeval.campaign import Campaign, Status
+    from probeval.campaign import Campaign, Status, Task
 
 __all__ = ["campaign"]
-
-SHOWN = ["assessor", "judgments", "skipped", "flagged", "seconds", "shared", "bias", "bias_error"]  # in a terminal
-CHECKED = ["gold", "gold_right", "repeats", "repeats_same"]  # with gold or repeated pairs
-COMPARED = ["assessor", "answers", "seconds", *CHECKED, "violated", "contradictions", "left", "relevant"]
 
 campaign = typer.Typer(help="Judge alone or in a team: create a campaign, get pairs, record grades, export.")
 
@@ -66,7 +63,7 @@ class CampaignInputs(Work, CampaignSettings, Scoring, Evidence):
 
 
 @campaign.command()
-def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "owner") -> None:
+def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "owner") -> Status:
     """Create a campaign in a store, with its runs, measure, model, policy and stopping rule.
 
     Example: probeval campaign create mine.db runs/ --metric nDCG@10 --scale graded:3
@@ -96,21 +93,23 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
         seed=given.seed,
         **setup,
     ) as made:
-        _write_status(made.status(), output.output_format)
-        texts = made.queries
+        found, texts = made.status(), made.queries
     if given.ask != "grades" and not isinstance(choice.model, Hierarchical):
-        messages.say(f"The model {choice.name} does not use answers about two documents: they will change no score.")
-    messages.say(texts_known(texts, store))
+        output.hints.append(
+            f"The model {choice.name} does not use answers about two documents: they will change no score."
+        )
+    output.hints.append(texts_known(texts, store))
     place = shlex.quote(store)
     if given.gold_share:
-        messages.say(f"No gold pairs yet: probeval campaign gold {place} FILE")
-    messages.say(
+        output.hints.append(f"No gold pairs yet: probeval campaign gold {place} FILE")
+    output.hints.append(
         f"Next: probeval judge {place} --docs FILE (on a page), or probeval campaign next {place} --assessor YOU"
     )
+    return found
 
 
 @campaign.command()
-def status(place: Place, output: Output, refresh: Refresh = False) -> None:
+def status(place: Place, output: Output, refresh: Refresh = False) -> Status:
     """Show progress: judgments, assessors, agreement, confidence in the ranking, remaining work.
 
     Example: probeval campaign status mine.db --refresh
@@ -118,7 +117,31 @@ def status(place: Place, output: Output, refresh: Refresh = False) -> None:
     with place.open(read_only=not refresh) as opened:
         if refresh and opened.is_behind:
             output.messages.warned(opened.refresh)
-        _write_status(opened.status(), output.output_format)
+        return opened.status()
+
+
+@dataclass(frozen=True, repr=False)
+class TaskList(Result):
+    """Questions for an assessor."""
+
+    assessor: Annotated[str, "The name of the assessor."]
+    tasks: Annotated[tuple[Task, ...], "The questions, in order.", Named("next")]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per question; with both documents and what is asked, if some have two."""
+        from probeval.campaign import Task
+
+        two = ["other", "asks"] if any(task.other for task in self.tasks) else []
+        return frame(self.tasks, Task)[["query", "doc", *two, "text", "until"]]
+
+    def _headline(self) -> str:
+        return f"{counted(len(self.tasks), 'question')} for {self.assessor}"
+
+    def tables(self) -> tuple[Table]:
+        """One row per question."""
+        from probeval.campaign import Task
+
+        return (Table(dated(self.to_frame(), Task), self._headline()),)
 
 
 @campaign.command("next")
@@ -131,7 +154,7 @@ def next_tasks(
     tool: ToolName = None,
     out: OutFolder = None,
     docs: Annotated[Path | None, About("Document texts for --for: a table of doc and text.", metavar="FILE")] = None,
-) -> None:
+) -> TaskList:
     """Lease questions to an assessor: documents to grade, or two to compare.
 
     Example: probeval campaign next mine.db --assessor ann -n 10 --format csv
@@ -155,25 +178,7 @@ def next_tasks(
                 raise ProbevalError(f"{tool} takes single documents, and this campaign asks to compare two.")
             files = messages.warned(lambda: opened.hand_out(tasks, tool, folder, docs=texts))
             messages.say(f"For {tool}: {', '.join(map(str, files))}.")
-        rows: list[TaskDocument] = [
-            {
-                "query": task.query,
-                "doc": task.doc,
-                "other": task.other,
-                "asks": task.asks,
-                "text": task.text,
-                "until": task.until,
-                "switched": task.switched,
-                "judged_in_topic": task.judged_in_topic,
-                "left_in_topic": task.left_in_topic,
-            }
-            for task in tasks
-        ]
-        document: TasksDocument = {"assessor": assessor, "next": rows}
-        two = ["other", "asks"] if any(task.other for task in tasks) else []
-        frame = pd.DataFrame(rows, columns=["query", "doc", *two, "text", "until"])
-        shown = frame.assign(until=pd.to_datetime(frame["until"].round(), unit="s").astype(str))
-        write(frame if output.output_format is OutputFormat.csv else shown, document, output.output_format)
+        return TaskList(assessor, tuple(tasks))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,14 +217,14 @@ class JudgmentInputs:
 
 
 @campaign.command()
-def record(place: Place, given: JudgmentInputs, output: Printed) -> None:
+def record(place: Place, given: JudgmentInputs, output: Printed) -> RecordedEvent | tuple[RecordedEvent, ...]:
     """Record a grade for a pair, or skip it, flag it, comment on it; or withdraw a judgment.
 
     Example: probeval campaign record mine.db q01 d0007 2 --assessor ann
     """
     with place.open() as opened:
-        rows = [event_row(event) for event in given.record(opened)]
-        write(pd.DataFrame(rows), rows[0] if len(rows) == 1 else rows, output.output_format)
+        found = tuple(map(RecordedEvent.of, given.record(opened)))
+    return found[0] if len(found) == 1 else found
 
 
 campaign.command()(answer)
@@ -240,22 +245,3 @@ campaign.command()(restore)
 campaign.command()(check)
 campaign.command("topics")(topics_command)
 campaign.command()(gold)
-
-
-def _write_status(status: Status, output_format: OutputFormat) -> None:
-    table = status.to_frame()
-    if output_format is OutputFormat.json:
-        write_json(status.to_dict())
-    elif output_format is OutputFormat.csv:
-        write_csv(table)
-    elif output_format is not OutputFormat.table:
-        for view in status.tables():
-            write_table(view.frame, output_format, title=view.title)
-    else:
-        echo(str(status))
-        if len(table):
-            checked = table[["gold", "repeats"]].to_numpy().any()
-            write_table(table[[*SHOWN, *CHECKED] if checked else SHOWN], output_format)
-        if status.comparers:
-            compared = pd.DataFrame([asdict(each) for each in status.comparers])
-            write_table(compared[COMPARED], output_format, title="Answers about two documents")

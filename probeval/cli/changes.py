@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import typer
 
 from probeval.api.evidence import Order, RunPaths, as_collection
-from probeval.cli.campaign_documents import (
-    ChangeDocument,
-    HistoryDocument,
-    PhaseDocument,
-    RunsAddedDocument,
-    SettingChange,
-)
 from probeval.cli.campaign_settings import CampaignSettings, setup_of
 from probeval.cli.commands import FieldsOf, Output, Printed
-from probeval.cli.options import OutputFormat
-from probeval.cli.output import write
 from probeval.cli.stores import OwnersPlace, Place
 from probeval.errors import ProbevalError
 from probeval.records import About
-from probeval.schema import records
+from probeval.results import Result
 
 if TYPE_CHECKING:
-    pass
+    from probeval.campaign import HistoryEntry, Phase
 
 __all__ = ["change", "close", "pause", "reopen", "resume", "runs", "show_log"]
 
@@ -36,7 +26,30 @@ runs = typer.Typer(help="Add late runs to a campaign.")
 Reason = Annotated[str, About("The reason, which assessors see.", metavar="TEXT")]
 
 
-def change(place: OwnersPlace, given: Annotated[dict[str, Any], FieldsOf(CampaignSettings)], output: Output) -> None:
+@dataclass(frozen=True)
+class SettingChange:
+    """A setting, and its values before and after a change, as text."""
+
+    setting: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, repr=False)
+class SettingChanges(Result):
+    """A change of settings."""
+
+    number: Annotated[int, "The number of the event."]
+    by: Annotated[str, "Its author."]
+    changes: Annotated[tuple[SettingChange, ...], "The settings that changed."]
+
+    def _headline(self) -> str:
+        return f"Changed by {self.by}, event {self.number}"
+
+
+def change(
+    place: OwnersPlace, given: Annotated[dict[str, Any], FieldsOf(CampaignSettings)], output: Output
+) -> SettingChanges:
     """Change settings of a campaign from now on, also while its page is served; judgments stay.
 
     Settings that are not given stay as they are.
@@ -52,60 +65,59 @@ def change(place: OwnersPlace, given: Annotated[dict[str, Any], FieldsOf(Campaig
         settings = setup_of(given, metric=before.metric, goal=before.goal, scale=before.scale, reporter=output.messages)
         event = opened.change(place.by, **settings)
         changed = changed_settings(before, event.setup)
-    rows: list[SettingChange] = [
-        {"setting": setting, "before": str(old), "after": str(new)} for setting, (old, new) in changed.items()
-    ]
-    document: ChangeDocument = {"number": event.number, "by": event.by, "changes": rows}
-    write(pd.DataFrame(rows), document, output.output_format)
+    changes = tuple(SettingChange(setting, str(old), str(new)) for setting, (old, new) in changed.items())
+    return SettingChanges(event.number, event.by, changes)
 
 
-def pause(place: OwnersPlace, output: Printed, reason: Reason = "") -> None:
+@dataclass(frozen=True)
+class ChangedPhase:
+    """The phase that a campaign is in now, and the event that changed it."""
+
+    number: int
+    phase: Phase
+    reason: str
+    by: str
+
+
+def pause(place: OwnersPlace, output: Printed, reason: Reason = "") -> ChangedPhase:
     """Pause a campaign: assessors get no pairs, and nothing is taken from them, until it is resumed.
 
     Example: probeval campaign pause mine.db --reason "the guideline is being revised"
     """
-    _change_phase(place, "paused", output, reason=reason)
+    return _change_phase(place, "paused", reason=reason)
 
 
-def resume(place: OwnersPlace, output: Printed) -> None:
+def resume(place: OwnersPlace, output: Printed) -> ChangedPhase:
     """Resume a paused campaign.
 
     Example: probeval campaign resume mine.db
     """
-    _change_phase(place, "open", output, only_from="paused")
+    return _change_phase(place, "open", only_from="paused")
 
 
-def close(place: OwnersPlace, output: Printed, reason: Reason = "") -> None:
+def close(place: OwnersPlace, output: Printed, reason: Reason = "") -> ChangedPhase:
     """Close a campaign: no judgment, adjudication, import, run or setting changes until it is reopened.
 
     Example: probeval campaign close mine.db
     """
-    _change_phase(place, "closed", output, reason=reason)
+    return _change_phase(place, "closed", reason=reason)
 
 
-def reopen(place: OwnersPlace, output: Printed) -> None:
+def reopen(place: OwnersPlace, output: Printed) -> ChangedPhase:
     """Reopen a closed campaign.
 
     Example: probeval campaign reopen mine.db
     """
-    _change_phase(place, "open", output, only_from="closed")
+    return _change_phase(place, "open", only_from="closed")
 
 
-def _change_phase(
-    place: OwnersPlace, phase: str, output: Printed, *, reason: str = "", only_from: str | None = None
-) -> None:
+def _change_phase(place: OwnersPlace, phase: str, *, reason: str = "", only_from: str | None = None) -> ChangedPhase:
     with place.open() as opened:
         current = opened.state.phase
         if only_from is not None and current != only_from:
             raise ProbevalError(f"The campaign is {current}, not {only_from}.")
         event = opened.change_phase(place.by, phase, reason=reason)
-    row: PhaseDocument = {
-        "number": event.number,
-        "phase": cast("Any", event.phase),
-        "reason": event.reason,
-        "by": event.by,
-    }
-    write(pd.DataFrame([row]), row, output.output_format)
+    return ChangedPhase(event.number, event.phase, event.reason, event.by)
 
 
 def show_log(
@@ -114,7 +126,7 @@ def show_log(
     everything: Annotated[
         bool, About("Also leases, judgments, comments and the other steps of assessors.", option="--all")
     ] = False,
-) -> None:
+) -> tuple[HistoryEntry, ...]:
     """Show who changed what and when: settings, guideline, runs, people, imports, pauses.
 
     Example: probeval campaign log mine.db
@@ -122,16 +134,21 @@ def show_log(
     with place.open(read_only=True) as opened:
         from probeval.campaign import history
 
-        entries = history(opened.log(), everything=everything)
-    frame = pd.DataFrame([asdict(entry) for entry in entries], columns=["number", "time", "by", "event", "what"])
-    shown = frame.assign(time=pd.to_datetime(frame["time"].round(), unit="s").astype(str))
-    rows = records(frame, HistoryDocument)
-    table = output.output_format is OutputFormat.table
-    write(shown if table else frame, rows, output.output_format)
+        return tuple(history(opened.log(), everything=everything))
+
+
+@dataclass(frozen=True)
+class LateRuns:
+    """Late runs of a campaign."""
+
+    number: Annotated[int, "The number of the event."]
+    systems: Annotated[tuple[str, ...], "The new systems."]
+    pairs: Annotated[int, "The new pairs."]
+    pool: Annotated[int, "All pairs of the pool."]
 
 
 @runs.command("add")
-def add_runs(place: OwnersPlace, runs: RunPaths, output: Output, order: Order = "trec_eval") -> None:
+def add_runs(place: OwnersPlace, runs: RunPaths, output: Output, order: Order = "trec_eval") -> LateRuns:
     """Add late runs: the pool grows, judgments stay, and the model ranks the new systems from its next update on.
 
     Example: probeval campaign runs add mine.db late/bm25.txt
@@ -140,15 +157,10 @@ def add_runs(place: OwnersPlace, runs: RunPaths, output: Output, order: Order = 
     late = messages.warned(lambda: as_collection(runs, order=order, reporter=messages)).runs
     with place.open() as opened:
         event = opened.add_runs(place.by, late, source=", ".join(Path(path).name for path in runs))
-        document: RunsAddedDocument = {
-            "number": event.number,
-            "systems": list(event.systems),
-            "pairs": event.pairs,
-            "pool": len(opened.pool),
-        }
+        found = LateRuns(event.number, tuple(event.systems), event.pairs, len(opened.pool))
         missing = set(opened.queries) - set(late.queries)
     if missing:
         messages.say(
             f"The late runs lack {len(missing):,} of the campaign's queries: {', '.join(sorted(missing)[:3])}, .."
         )
-    write(pd.DataFrame([{**document, "systems": ", ".join(event.systems)}]), document, output.output_format)
+    return found

@@ -16,7 +16,7 @@ from probeval.cli.completion import COMPLETIONS
 from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Messages, write_result
 from probeval.records import SAME, About, Input, inputs
-from probeval.results import Result
+from probeval.results import Result, return_type
 
 __all__ = ["VERBS", "FieldsOf", "Output", "Printed", "command", "spelled", "verb"]
 
@@ -51,6 +51,11 @@ class Output(Printed):
     def messages(self) -> Messages:
         """Messages on stderr."""
         return Messages(quiet=self.quiet)
+
+    @cached_property
+    def hints(self) -> list[str]:
+        """Messages for the end: after the result and its sentences, what to do next."""
+        return []
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,8 @@ def command(function: Callable[..., Any]) -> Callable[..., None]:
             made[name] = _value(one, values[name]) if isinstance(one, Input) else values[name]
         result = function(**made)
         if result is not None:
-            _print(result, next(shown for shown in made.values() if isinstance(shown, Printed)))
+            kind = get_args(return_type(function))[0] if result == () else None
+            _print(result, next(shown for shown in made.values() if isinstance(shown, Printed)), kind)
 
     made_of = map(_parameter, shown.values())
     ready = sorted(made_of, key=_order)
@@ -117,16 +123,15 @@ def _parameter_types(function: Callable[..., Any]) -> dict[str, Any]:
     )
 
 
-def _print(result: Any, output: Printed) -> None:
-    """Print a result: data on stdout, then its sentences on stderr; end with its exit code."""
-    write_result(result, output.output_format)
-    if isinstance(result, Result):
-        if isinstance(output, Output):
-            for sentence in result.sentences():
-                if sentence not in output.messages.said:
-                    output.messages.say(sentence)
-        if result.exit_code:
-            raise typer.Exit(result.exit_code)
+def _print(result: Any, output: Printed, kind: type | None) -> None:
+    """Print a result: data on stdout, then its sentences and hints on stderr; end with its exit code."""
+    write_result(result, output.output_format, kind)
+    if isinstance(output, Output):
+        for sentence in (*(result.sentences() if isinstance(result, Result) else ()), *output.hints):
+            if sentence not in output.messages.said:
+                output.messages.say(sentence)
+    if isinstance(result, Result) and result.exit_code:
+        raise typer.Exit(result.exit_code)
 
 
 def _order(parameter: inspect.Parameter) -> tuple[bool, bool]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
-
-from probeval.cli.campaign_documents import ImportDocument
 from probeval.cli.commands import Output
 from probeval.cli.options import OutFile, Quiet
-from probeval.cli.output import Messages, write, write_data
+from probeval.cli.output import Messages, write_data
 from probeval.cli.stores import OwnersPlace, Place
 from probeval.data import read_texts
 from probeval.data.files import write_bytes
@@ -49,6 +47,17 @@ def export(
             )
 
 
+@dataclass(frozen=True)
+class ImportedFile:
+    """What was imported from a file."""
+
+    judgments: Annotated[int, "The number of judgments."]
+    answers: Annotated[int, "The number of answers about two documents."]
+    assessors: Annotated[str, "Their assessors."]
+    labelled: Annotated[int, "The number of labelled pairs."]
+    machines: Annotated[str, "The machines that labelled them."]
+
+
 def import_file(
     place: OwnersPlace,
     file: Annotated[Path, About("Judgments, labels, answers, or irds:ID.", metavar="FILE", argument=True)],
@@ -71,7 +80,7 @@ def import_file(
         Path | None,
         About("Document texts, for UMBRELA output without ids.", metavar="FILE"),
     ] = None,
-) -> None:
+) -> ImportedFile:
     """Import judgments (qrels, a table, a Quepid book, Label Studio annotations), answers or labels.
 
     A file is imported whole or not at all, and only once. Labels are evidence about relevance, never judgments.
@@ -94,11 +103,10 @@ def import_file(
         messages.say(f"Left out: {what}.")
     names = {incoming.judgments.assessors[i] for i in incoming.judgments.assessor}
     answers = incoming.answers
-    row: ImportDocument = {
-        "judgments": len(incoming.judgments),
-        "answers": 0 if answers is None else len(answers),
-        "assessors": ", ".join(sorted(names if answers is None else set(answers.assessor))),
-        "labelled": 0 if incoming.labels is None else len(incoming.labels.pool),
-        "machines": "" if incoming.labels is None else ", ".join(incoming.labels.sources),
-    }
-    write(pd.DataFrame([row]), row, output.output_format)
+    return ImportedFile(
+        judgments=len(incoming.judgments),
+        answers=0 if answers is None else len(answers),
+        assessors=", ".join(sorted(names if answers is None else set(answers.assessor))),
+        labelled=0 if incoming.labels is None else len(incoming.labels.pool),
+        machines="" if incoming.labels is None else ", ".join(incoming.labels.sources),
+    )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from probeval.cli.commands import Output
-from probeval.cli.options import OutputFormat
-from probeval.cli.output import write, write_table
 from probeval.cli.stores import OwnersPlace
 from probeval.records import About
+
+if TYPE_CHECKING:
+    from probeval.campaign import GoldList
 
 __all__ = ["gold"]
 
@@ -25,7 +26,7 @@ def gold(
             argument=True,
         ),
     ] = None,
-) -> None:
+) -> GoldList:
     """Show the gold pairs and comparisons and how assessors answered them, or replace them by those of a file.
 
     A table with the columns better and worse has comparisons; any other file has grades. Each replaces its own kind.
@@ -34,15 +35,9 @@ def gold(
     """
     from probeval.campaign.gold import names_orders
 
-    messages = output.messages
     with place.open(read_only=file is None) as opened:
         if file is not None and names_orders(file):
             opened.change_gold_orders(place.by, file)
         elif file is not None:
             opened.change_gold(place.by, file)
-        shown = opened.gold()
-    for sentence in shown.sentences():
-        messages.say(sentence)
-    write(shown.to_frame(), shown.to_dict(), output.output_format)
-    if shown.orders and output.output_format not in (OutputFormat.json, OutputFormat.csv):
-        write_table(shown.orders_frame(), output.output_format, title="Gold comparisons")
+        return opened.gold()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from probeval.cli.assessor_texts import no_texts
 from probeval.cli.commands import Output, verb
-from probeval.cli.serving import PageInputs, announce
+from probeval.cli.serving import PageAddress, PageInputs, announce
 from probeval.cli.stores import Place
 from probeval.errors import ProbevalError
 from probeval.records import About
@@ -20,7 +20,7 @@ def judge(
     page: PageInputs,
     output: Output,
     show_ranking: Annotated[bool, About("Show the ranking to assessors; it may bias them.")] = False,
-) -> None:
+) -> PageAddress | None:
     """Serve the judging page until Ctrl+C: for one person on this machine, or for a team with tokens.
 
     Example: probeval judge mine.db --docs documents.jsonl
@@ -53,3 +53,4 @@ def judge(
             tell=messages.say,
             **address,
         )
+    return None  # the address was printed when the page was ready

@@ -7,7 +7,6 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +17,7 @@ import typer
 from probeval.characters import json_safe, printable
 from probeval.cli.options import OutputFormat
 from probeval.data.spreadsheets import csv_text
+from probeval.display import dated
 from probeval.errors import ProbevalError, ProbevalWarning, did_you_mean
 from probeval.reporting import Reporter, TimeEstimate
 from probeval.results import Result, frame, json_text
@@ -169,17 +169,22 @@ def write(frame: pd.DataFrame, document: Any, output_format: OutputFormat, *, ti
         write_table(frame, output_format, title=title)
 
 
-def write_result(result: Any, output_format: OutputFormat) -> None:
+def write_result(result: Any, output_format: OutputFormat, kind: type | None = None) -> None:
     """Write what a verb returns: a result, a record or a tuple of records.
 
-    A result has rows for CSV, and tables that people read; a record is a row, and a tuple of records a table.
+    A result has rows for CSV, and tables that people read; a record is a row, and a tuple of records a table. ``kind``
+    is the class of the records, which names the columns where there are none.
     """
     if output_format is OutputFormat.json:
         write_json(result.to_dict() if isinstance(result, Result) else result)
     elif not isinstance(result, Result):
         several = result if isinstance(result, tuple) else (result,)
-        table = frame(several, type(several[0])) if several else pd.DataFrame()
-        (write_csv if output_format is OutputFormat.csv else partial(write_table, output_format=output_format))(table)
+        kind = type(several[0]) if several else kind
+        table = pd.DataFrame() if kind is None else frame(several, kind)
+        if output_format is OutputFormat.csv:
+            write_csv(table)
+        else:
+            write_table(table if kind is None else dated(table, kind), output_format)
     elif output_format is OutputFormat.csv:
         write_csv(result.to_frame())
     else:

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
-
-from probeval.cli.campaign_documents import AddressDocument
 from probeval.cli.commands import Output
-from probeval.cli.output import Messages, write
+from probeval.cli.output import Messages, write_result
 from probeval.errors import ProbevalError
 from probeval.records import About
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
     from probeval.web import PoolDocuments
     from probeval.web.assessors import Roster
 
-__all__ = ["PageInputs", "announce"]
+__all__ = ["PageAddress", "PageInputs", "announce"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,10 +94,17 @@ class PageInputs:
         return Roster(joined, alone=None if team else alone or "owner")
 
 
+@dataclass(frozen=True)
+class PageAddress:
+    """The address of a page."""
+
+    url: str
+    campaign: Annotated[str, "The name of the campaign or study."]
+
+
 def announce(address: str, name: str, *, output: Output, hints: Iterable[str] = (), sign_in: str | None = None) -> None:
     """Print the address of a page, then hints, and the way people sign in unless one person is alone."""
-    row: AddressDocument = {"url": address, "campaign": name}
-    write(pd.DataFrame([row]), row, output.output_format)
+    write_result(PageAddress(address, name), output.output_format)
     for hint in hints:
         output.messages.say(hint)
     output.messages.say("Open this address in a browser. Ctrl+C stops the server.")

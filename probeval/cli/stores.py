@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from probeval.cli.campaign_documents import EventDocument
 from probeval.errors import StoreError
 from probeval.records import About
+from probeval.results import UNSET, UnsetType
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign
@@ -22,12 +22,12 @@ __all__ = [
     "OwnersPlace",
     "Place",
     "QueryId",
+    "RecordedEvent",
     "Refresh",
     "SkipReason",
     "StorePlace",
     "Token",
     "check_exists",
-    "event_row",
 ]
 
 
@@ -73,20 +73,31 @@ def check_exists(store: str, creator: str) -> None:
         raise StoreError(f"{store}: no such store. '{creator}' makes one.")
 
 
-def event_row(event: Any) -> EventDocument:
-    """An event as a row of output."""
-    row: EventDocument = {
-        "number": event.number,
-        "event": event.kind,
-        "query": event.query,
-        "doc": event.left if hasattr(event, "left") else event.doc,
-        "by": event.by,
-    }
-    other = event.right if hasattr(event, "right") else getattr(event, "other", "")
-    if other:
-        row["other"] = other
-    if hasattr(event, "grade"):
-        row["grade"] = event.grade
-    if hasattr(event, "choice"):
-        row["choice"] = event.choice
-    return row
+@dataclass(frozen=True)
+class RecordedEvent:
+    """A recorded event of the log."""
+
+    number: int
+    event: Annotated[str, "Its kind."]
+    query: str
+    doc: Annotated[str, "The document; of two, the one on the left."]
+    by: str
+    other: Annotated[str | UnsetType, "The document on the right."] = UNSET
+    grade: Annotated[float | UnsetType, "The grade of the document."] = UNSET
+    choice: Annotated[
+        str | UnsetType, "The better of two documents: left, right, equal, or empty with numbers alone."
+    ] = UNSET
+
+    @classmethod
+    def of(cls, event: Any) -> RecordedEvent:
+        """The row of an event."""
+        return cls(
+            number=event.number,
+            event=event.kind,
+            query=event.query,
+            doc=event.left if hasattr(event, "left") else event.doc,
+            by=event.by,
+            other=(event.right if hasattr(event, "right") else getattr(event, "other", "")) or UNSET,
+            grade=getattr(event, "grade", UNSET),
+            choice=getattr(event, "choice", UNSET),
+        )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from probeval.cli.commands import Output
-from probeval.cli.output import write
 from probeval.cli.stores import OwnersPlace
 from probeval.data.tables import cell_text, column, ids, read_table
 from probeval.errors import ProbevalError
 from probeval.records import About
+
+if TYPE_CHECKING:
+    from probeval.campaign import TopicList
 
 __all__ = ["topics"]
 
@@ -29,7 +31,7 @@ def topics(
         list[str] | None,
         About("An assessor to deal topics to.", metavar="NAME", kind=str, many=True),
     ] = None,
-) -> None:
+) -> TopicList:
     """Show the topics, or give them to assessors: as a file says, or evenly.
 
     Example: probeval campaign topics mine.db --even --assessor ann --assessor bob
@@ -40,22 +42,19 @@ def topics(
         raise ProbevalError("Give a FILE of queries and assessors, or --even, not both.")
     if even != bool(assessor):
         raise ProbevalError("Topics are dealt with --even to each --assessor NAME: give both.")
-    messages = output.messages
     with place.open(read_only=file is None and not even) as opened:
         if file is not None:
             opened.assign_topics(place.by, _read_owners(file))
         elif even:
             sizes = {topic.query: topic.pool for topic in opened.topics().queries}
             opened.assign_topics(place.by, deal(sizes, assessor or [], opened.state.owners))
-        shown = opened.topics()
-    if (file is not None or even) and shown.topics != "owned":
-        messages.say(
-            f"The campaign gives topics {shown.topics}, so owners have no effect. "
+        found = opened.topics()
+    if (file is not None or even) and found.topics != "owned":
+        output.hints.append(
+            f"The campaign gives topics {found.topics}, so owners have no effect. "
             "Let them: campaign change --topics owned."
         )
-    for sentence in shown.sentences():
-        messages.say(sentence)
-    write(shown.to_frame(), shown.to_dict(), output.output_format)
+    return found
 
 
 def _read_owners(path: Path) -> dict[str, str]:

@@ -17,7 +17,7 @@ from probeval.cli.assessor_texts import guideline_text
 from probeval.cli.commands import Output
 from probeval.cli.options import Metric, OutFile, Quiet
 from probeval.cli.output import Messages, write_data, write_result
-from probeval.cli.serving import PageInputs, announce
+from probeval.cli.serving import PageAddress, PageInputs, announce
 from probeval.cli.stores import By, StorePlace, check_exists
 from probeval.data import read_texts
 from probeval.data.files import write_bytes
@@ -103,7 +103,7 @@ class UserStudyInputs(Grading, JudgedRuns):
 
 
 @users.command()
-def create(store: StorePlace, given: UserStudyInputs, output: Output, by: By = "owner") -> None:
+def create(store: StorePlace, given: UserStudyInputs, output: Output, by: By = "owner") -> ListQuestions:
     """Create a study: pairs of lists from judged runs, whose differences in score cover 0 to 1, and traps.
 
     Example: probeval users create study.db runs/ --qrels qrels.txt --metric nDCG@5 --pairs 100
@@ -125,16 +125,14 @@ def create(store: StorePlace, given: UserStudyInputs, output: Output, by: By = "
         seed=given.seed,
         by=by,
     ).close()
-    write_result(chosen, output.output_format)
-    for sentence in chosen.sentences():
-        messages.say(sentence)
     if texts is None:
-        messages.say("No query texts: users will see ids only. Add them with --queries FILE")
-    messages.say(f"Next: probeval users serve {shlex.quote(store)} --docs FILE")
+        output.hints.append("No query texts: users will see ids only. Add them with --queries FILE")
+    output.hints.append(f"Next: probeval users serve {shlex.quote(store)} --docs FILE")
+    return chosen
 
 
 @users.command()
-def serve(place: StudyPlace, page: PageInputs, output: Output) -> None:
+def serve(place: StudyPlace, page: PageInputs, output: Output) -> PageAddress | None:
     """Serve the page of a study until Ctrl+C: for one person on this machine, or for users with links.
 
     Example: probeval users serve study.db --docs documents.jsonl
@@ -157,6 +155,7 @@ def serve(place: StudyPlace, page: PageInputs, output: Output) -> None:
             announce(url, study.setup.name, output=output, hints=hints, sign_in=sign_in)
 
         serve_study(study, roster=roster, documents=documents, ready=ready, tell=messages.say, **address)
+    return None  # the address was printed when the page was ready
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,14 +88,14 @@ def _configuration(scale: Scale) -> str:
         choices = [f'    <Choice value="{grade}"{key}/>' for grade, key in zip(grades, keys, strict=True)]
         opened = f'  <Choices name="{GRADE}" toName="document" choice="single-radio" showInline="true" required="true">'
         control = "\n".join([opened, *choices, "  </Choices>"])
-    return f"""<Table>
+    return f"""<View>
   <Header value="Query"/>
   <Text name="query" value="$query_text"/>
   <Header value="Document"/>
   <Text name="document" value="$doc_text"/>
   <Header value="Grade of the document for this query"/>
 {control}
-</Table>
+</View>
 """
 
 

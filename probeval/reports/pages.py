@@ -325,7 +325,7 @@ def _people(status: Status) -> Section:
         parts.append(
             Prose(
                 f"{status.shared:,} pairs have several judgments; Krippendorff's alpha over them: {status.alpha:.3f}. "
-                f"{status.disagreements:,} disagreements are open, {status.adjudicated:,} are adjudicated."
+                f"{status.disagreements:,} disagreements are undecided, {status.adjudicated:,} are adjudicated."
             )
         )
     else:

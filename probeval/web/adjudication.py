@@ -59,7 +59,7 @@ class AdjudicationPage:
         about = form.comparison if form.is_comparison else form.pair
 
         def run() -> Response:
-            following = next_question(open_questions(self.site.campaign.state), _question(*about))
+            following = next_question(undecided_questions(self.site.campaign.state), _question(*about))
             token, campaign = form.token(person, "\0".join(["/settle", *about])), self.site.campaign
             if form.is_comparison:
                 choice, relevant = form.choice
@@ -76,7 +76,7 @@ class AdjudicationPage:
     def page(self, template: str, person: Assessor, asked: Question | None, notice: str = "") -> Response:
         """The page, or the part of it that changes."""
         state, campaign = self.site.campaign.state, self.site.campaign
-        question, waiting = self._shown(state, asked), open_questions(state)
+        question, waiting = self._shown(state, asked), undecided_questions(state)
         last = _last_settled(state, person)
         query, *docs = question or ("",)
         pairs = [(query, doc) for doc in docs]
@@ -122,10 +122,10 @@ class AdjudicationPage:
         """The question asked for if it has an answer or a flag, otherwise the first disagreement; None without any."""
         if asked is not None and (state.given(asked) or settled_answer(state, asked) or asked in state.flags):
             return asked
-        return next(iter(open_questions(state)), None)
+        return next(iter(undecided_questions(state)), None)
 
 
-def open_questions(state: State) -> list[Question]:
+def undecided_questions(state: State) -> list[Question]:
     """The questions on which assessors differ: grades, the widest disagreement first, then comparisons."""
     return [*state.disagreements, *state.contested]
 

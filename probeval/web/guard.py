@@ -66,7 +66,7 @@ class Limiter:
     True
     """
 
-    MOST = 10_000  # keys remembered
+    MAX_KEYS = 10_000  # keys remembered
 
     def __init__(self, *, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
@@ -78,9 +78,9 @@ class Limiter:
         left = self._room(key, now)
         if left < 1:
             return False
-        if len(self._left) >= self.MOST:
+        if len(self._left) >= self.MAX_KEYS:
             self._left = {k: kept for k, kept in self._left.items() if self._room(k, now) < self._burst}
-            if len(self._left) >= self.MOST:
+            if len(self._left) >= self.MAX_KEYS:
                 self._left.pop(next(iter(self._left)))
         self._left[key] = left - 1, now
         return True

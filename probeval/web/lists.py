@@ -27,7 +27,7 @@ from probeval.web.threads import run_writing
 
 __all__ = ["ListPage", "study_application"]
 
-SHOWN = 240  # characters of a text in a list; the rest is folded
+MAX_CHARACTERS = 240  # characters of a text in a list; the rest is folded
 GOOD = {"yes": True, "no": False}
 Take = Callable[[Assessor, Form, str | None], int | None]
 
@@ -167,8 +167,8 @@ class ListPage:
         """A document for templates."""
         values: dict[str, Any] = {"title": "", "text": ""} if document is None else vars(document)
         text, cut = values["text"], len(values["text"])
-        if cut > SHOWN:
-            cut = text.rfind(" ", SHOWN // 2, SHOWN)
-            cut = SHOWN if cut < 0 else cut
+        if cut > MAX_CHARACTERS:
+            cut = text.rfind(" ", MAX_CHARACTERS // 2, MAX_CHARACTERS)
+            cut = MAX_CHARACTERS if cut < 0 else cut
         marked = (mark_terms(each, query) for each in (values["title"], text[:cut], text[cut:]))
         return ListedDocument(doc, document, *marked)

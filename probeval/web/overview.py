@@ -12,10 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from probeval.campaign import Status, export_formats
-from probeval.campaign.advice import day_of
-from probeval.campaign.comparers import comparer_sentences
-from probeval.campaign.shares import quality_sentences
-from probeval.web.adjudication import address, open_questions, votes
+from probeval.campaign.assessors import comparer_sentences, quality_sentences
+from probeval.campaign.status import day_of
+from probeval.web.adjudication import address, undecided_questions, votes
 from probeval.web.pictures import intervals
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OverviewPage"]
 
-MOST_SHOWN = 50  # disagreements and flags
+MAX_LISTED = 50  # disagreements and flags
 MOST_ADVICE = 3  # sentences
 MINUTE, HOUR, DAY = 60.0, 3600.0, 24 * 3600.0
 
@@ -65,7 +64,7 @@ class OverviewPage:
             comparing=[*comparer_sentences(status.comparers)],
             disagreements=[
                 (question, address(question), sorted(votes(state, question), key=lambda vote: vote.answer.by))
-                for question in (open_questions(state)[:MOST_SHOWN] if person.owner else ())
+                for question in (undecided_questions(state)[:MAX_LISTED] if person.owner else ())
             ],
             flags=self._flags(person),
             skip_counts=self._skips(person).most_common(),
@@ -76,7 +75,7 @@ class OverviewPage:
     def _flags(self, person: Assessor) -> list[tuple[Any, str]]:
         state = self.site.campaign.state
         flags = [flag for each in state.flags.values() for flag in each] if person.owner else []
-        return [(flag, address(flag.pair)) for flag in flags[-MOST_SHOWN:]]
+        return [(flag, address(flag.pair)) for flag in flags[-MAX_LISTED:]]
 
     def _skips(self, person: Assessor) -> Counter[str]:
         skipped = self.site.campaign.state.skipped.values() if person.owner else ()

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from probeval.campaign.snapshot import ForecastDocument, ForecastPoint, target_confidence
+from probeval.scores.compare import RankedSystem
 
 __all__ = ["Interval", "ProgressCurve", "intervals", "progress_curve"]
 
 WIDTH, HEIGHT = 600.0, 120.0  # of the plotting area, in SVG units
-MOST = 200  # points drawn
+MAX_POINTS = 200  # points drawn
 SURE = 1.0
 
 
@@ -59,7 +60,7 @@ def progress_curve(
     """
     if len({point["judged"] for point in curve}) < 2:
         return None
-    step = max(1, -(-len(curve) // MOST))
+    step = max(1, -(-len(curve) // MAX_POINTS))
     shown = [*curve[-1::-step]][::-1]
     judged = [int(point["judged"]) for point in shown]
     sure = [float(point["confidence"]) for point in shown]
@@ -121,26 +122,26 @@ class Interval:
     middle: float
 
 
-def intervals(systems: Sequence[Mapping[str, Any]]) -> list[Interval]:
+def intervals(systems: Sequence[RankedSystem]) -> list[Interval]:
     """The systems of a snapshot, with their intervals on a common axis."""
     if not systems:
         return []
-    low, high = min(row["lower"] for row in systems), max(row["upper"] for row in systems)
+    low, high = min(row.lower for row in systems), max(row.upper for row in systems)
 
     def at(value: float) -> float:
         return float(round(2 + 96 * (value - low) / ((high - low) or 1.0), 2))
 
     return [
         Interval(
-            system=str(row["system"]),
-            rank=int(row["rank"]),
-            mean=float(row["mean"]),
-            lower=float(row["lower"]),
-            upper=float(row["upper"]),
-            p_best=float(row["p_best"]),
-            left=at(row["lower"]),
-            right=at(row["upper"]),
-            middle=at(row["mean"]),
+            system=row.system,
+            rank=row.rank,
+            mean=row.mean,
+            lower=row.lower,
+            upper=row.upper,
+            p_best=row.p_best,
+            left=at(row.lower),
+            right=at(row.upper),
+            middle=at(row.mean),
         )
         for row in systems
     ]

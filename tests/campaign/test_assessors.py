@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from probeval.campaign import Campaign, Judged, QueryGuidelinesChanged, Refresher, Setup
+from probeval.campaign.assessors import tendencies
 from probeval.campaign.runner import forecast_is_due
-from probeval.campaign.shares import tendencies
 from probeval.data import Collection, Scale
 from probeval.errors import CampaignError
 from tests.campaign.conftest import Clock
@@ -109,7 +109,7 @@ def test_a_generous_assessor_is_found_and_a_fair_one_is_not(make: Make):
     ann, bob = status.assessors
     assert ann.tendency == pytest.approx(-bob.tendency)
     assert bob.tendency_lower > 0 > ann.tendency_upper
-    assert "bob is generous: +" in str(status)
+    assert "bob is generous: +" in status.summary()
     assert "bob is more generous than the others: discuss the guideline." in status.advice
     (kappa,) = status.agreements
     assert (kappa.a, kappa.b, kappa.shared) == ("ann", "bob", 56)
@@ -200,7 +200,7 @@ def test_the_forecast_is_kept_and_says_what_is_left(make: Make, small: Collectio
         status = other.status()
     assert status.left == round(ahead["needed"]) - 20
     assert (status.left_lower, status.left_upper) == (round(ahead["lower"]) - 20, round(ahead["upper"]) - 20)
-    assert f"about {status.left} more judgments ({status.left_lower} to {status.left_upper})" in str(status)
+    assert f"about {status.left} more judgments ({status.left_lower} to {status.left_upper})" in status.summary()
     assert status.advice[0].startswith(
         f"About {status.left} judgments more ({status.left_lower} to {status.left_upper}):"
     )
@@ -253,5 +253,5 @@ def test_a_fine_scale_has_tendencies_too(make: Make):
         grade = float(rng.integers(60))
         campaign.record("ann", *campaign.pool.label(i), grade)
         campaign.record("bob", *campaign.pool.label(i), grade + 40)
-    found = {row["assessor"]: row for row in tendencies(campaign.state)}
-    assert found["bob"]["lower"] > 0 > found["ann"]["upper"]
+    found = {each.assessor: each for each in tendencies(campaign.state)}
+    assert found["bob"].lower > 0 > found["ann"].upper

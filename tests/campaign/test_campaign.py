@@ -275,7 +275,7 @@ def test_the_model_proposes_and_everybody_sees_it(campaign: Campaign, store: str
     assert not campaign.is_behind
     assert campaign.snapshot == snapshot
     assert snapshot.judged == 0
-    assert [row["system"] for row in snapshot.systems] == campaign.evaluate().order
+    assert [row.system for row in snapshot.systems] == campaign.evaluate().order
     tasks = campaign.next("ann", n=3)
     assert [(t.query, t.doc) for t in tasks] == list(snapshot.queue[:3])
     campaign.record("ann", tasks[0].query, tasks[0].doc, 1)
@@ -348,7 +348,7 @@ def test_a_withdrawn_judgment_is_forgotten_by_the_model(campaign: Campaign):
     campaign.refresh()
     campaign.withdraw("ann")
     after = campaign.refresh()
-    assert [row["mean"] for row in after.systems] == [row["mean"] for row in before.systems]
+    assert [row.mean for row in after.systems] == [row.mean for row in before.systems]
     assert after.judged == 0
 
 
@@ -439,8 +439,8 @@ def test_a_lease_keeps_the_prediction_and_the_probability_of_its_pair(make, smal
     report = campaign.audit()
     assert (report.draws, report.judged) == (6, 12)
     status = campaign.status()
-    assert "Audit: level" in str(status)
-    assert "6 of the judged pairs were drawn at random, too few to tell" in str(status)
+    assert "Audit: level" in status.summary()
+    assert "6 of the judged pairs were drawn at random, too few to tell" in status.summary()
     assert status.to_dict()["snapshot"]["audit"]["draws"] == 6
     # A second opinion and a judgment withdrawn and given again are the same pick.
     last = campaign.withdraw("ann")

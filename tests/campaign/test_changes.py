@@ -38,7 +38,7 @@ def test_late_runs_join_while_others_have_the_campaign_open(make: Callable[..., 
         other.record("ann", *second, 0)
         snapshot = other.refresh()
         assert snapshot.judged == 3
-        assert {row["system"] for row in snapshot.systems} == {*systems, "late"}
+        assert {row.system for row in snapshot.systems} == {*systems, "late"}
         assert {doc for _, doc in snapshot.queue} & {"late-b"}
         assert not other.is_behind
         assert other.status().pool == before + 2
@@ -141,7 +141,7 @@ def test_a_paused_campaign_leases_and_takes_nothing(campaign: Campaign):
     assert again.token == "one"
     assert campaign.state.number == before
     campaign.adjudicate("eve", task.query, task.doc, 2)  # the owner goes on
-    assert "The campaign is paused (lunch)" in str(campaign.status())
+    assert "The campaign is paused (lunch)" in campaign.status().summary()
     campaign.change_phase("eve", "open")
     assert campaign.next("ann")[0].doc == held.doc
 

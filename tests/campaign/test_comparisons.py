@@ -22,7 +22,7 @@ from probeval.campaign import (
     check_store,
     fold,
 )
-from probeval.campaign.comparers import side_by_query
+from probeval.campaign.assessors import side_by_query
 from probeval.campaign.questions import ComparisonDesign, seconds_per_answer
 from probeval.data import Scale, read_answers
 from probeval.errors import CampaignError, DataError
@@ -276,7 +276,7 @@ def test_gold_comparisons_are_asked_checked_and_are_no_evidence(make: Make):
     assert (ann.gold_right, bob.gold_right) == (ann.gold, 0)
     assert bob.is_worse
     assert not ann.is_worse
-    assert any(line.startswith("bob is worse on gold comparisons: 0 of") for line in str(status).splitlines())
+    assert any(line.startswith("bob is worse on gold comparisons: 0 of") for line in status.summary().splitlines())
     assert any("bob answers gold comparisons worse" in line for line in status.advice)
     assert len(campaign.state.pair_answers or ()) == status.answers == 48 - ann.gold - bob.gold
     listed = campaign.gold()
@@ -327,7 +327,7 @@ def test_the_status_tells_contradictions_manner_and_pace(make: Make, clock):
     assert (ann.violated, ann.contradictions) == (1, 0.5)
     assert (bob.violated, bob.preferences) == (0, 4)
     assert (ann.relevant, ann.manner, bob.relevant, bob.manner) == (1.0, "generous", 0.0, "strict")
-    shown = str(campaign.status())
+    shown = campaign.status().summary()
     assert "Asked for preferences: 8 answers about two documents (8 with a choice, 0 with numbers)." in shown
     assert "ann contradicts themselves in 1 preference (50% of the documents)." in shown
     document = campaign.status().to_dict()
@@ -471,14 +471,14 @@ def test_an_assessor_whom_the_model_finds_careless_is_named(make: Make):
     _answer(campaign, "cy", n=2)
     snapshot = campaign.refresh()
     assert not snapshot.uses_answers
-    assert "The model uniform does not use answers about two documents" in str(campaign.status())
+    assert "The model uniform does not use answers about two documents" in campaign.status().summary()
     found = AnsweringAssessor("cy", 2, "choice", 0.1, -1.0, 1.0, 0.0, -1.0, 1.0, 0.02, 0.95, 0.03, "careless")
     later = replace(snapshot, time=snapshot.time + 1, answering=(asdict(found),), uses_answers=True)
     campaign._log.store.add_snapshot(campaign._log.key, later.to_row())
     status = campaign.status()
     (cy,) = status.comparers
     assert (cy.verdict, cy.careless, cy.reversed, cy.is_bad) == ("careless", 0.95, 0.03, True)
-    assert "cy is careless (P 0.95): by the model, answers do not depend on relevance." in str(status)
+    assert "cy is careless (P 0.95): by the model, answers do not depend on relevance." in status.summary()
     assert "cy is careless by the model: look at their answers." in status.advice
 
 
@@ -498,7 +498,7 @@ def test_the_model_takes_answers_as_evidence_and_names_a_careless_assessor(make:
     assert snapshot.uses_answers
     ann, bob, cy = campaign.status().comparers
     assert (ann.is_bad, bob.is_bad, cy.verdict) == (False, False, "careless")
-    assert any(line.startswith("cy is careless (P ") for line in str(campaign.status()).splitlines())
+    assert any(line.startswith("cy is careless (P ") for line in campaign.status().summary().splitlines())
     assert any(line == "cy is careless by the model: look at their answers." for line in campaign.status().advice)
     bare = ModelSnapshot.from_row(snapshot.to_row())
     assert bare.answering == snapshot.answering

@@ -16,9 +16,9 @@ import pytest
 from scipy import stats
 
 from probeval.campaign import Adjudicated, Campaign, GoldChanged, Judged, Leased, State, TaskPurpose, check_store, fold
+from probeval.campaign.assessors import ALARM, compare_on_gold, p_worse, share_interval
 from probeval.campaign.codec import decode, encode
 from probeval.campaign.controls import REPEAT_AFTER, task_purpose
-from probeval.campaign.quality import ALARM, compare_on_gold, p_worse, share_interval
 from probeval.campaign.store import Store
 from probeval.data import Runs, Scale, read_judgments
 from probeval.errors import CampaignError, DataError
@@ -226,7 +226,7 @@ def test_who_is_worse_on_gold_is_named_and_the_figures_are_right(make: Make):
     assert not shares["ann"].is_worse
     assert (bob.gold_bias, shares["ann"].gold_bias) == (1.0, 0.0)
     assert np.isnan(bob.gold_bias_lower)  # all equal: nothing to tell an interval from
-    named = [sentence for sentence in str(status).splitlines() if "worse on gold pairs" in sentence]
+    named = [sentence for sentence in status.summary().splitlines() if "worse on gold pairs" in sentence]
     assert named == [
         f"bob is worse on gold pairs: 0 of {bob.gold} right, the others {others} of {others} (p {bob.gold_p:.2g})."
     ]

@@ -121,7 +121,7 @@ CHANGES = st.lists(st.tuples(st.sampled_from(["set", "remove", "copy", "look"]),
 @given(CHANGES)
 def test_layers_are_dicts_whose_copies_are_independent(changes: list[tuple[str, int]]):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layers, "MOST", 4)
+        patch.setattr(layers, "MAX_CHANGES", 4)
         ours, plain = layers.Layers({0: -1, 5: -1}), {0: -1, 5: -1}
         kept: list[tuple[layers.Layers[int, int], dict[int, int]]] = []
         for at, (what, key) in enumerate(changes):

@@ -54,9 +54,9 @@ def test_the_whole_way(probeval: Run, store: str, tmp_path: Path):
     )
     assert settled.out.splitlines()[1].endswith(f"adjudicated,{query},{doc},eve,1.0")
     status = probeval("campaign", "status", store, "--refresh")
-    assert "Krippendorff's alpha" in status.out
-    assert f"{len(listed) - 1} disagreements to settle, 1 settled." in status.out
-    assert "Confidence" in status.out
+    assert "Krippendorff's alpha" in status.err
+    assert f"{len(listed) - 1} disagreements to settle, 1 settled." in status.err
+    assert "Confidence" in status.err
     document = json.loads(probeval("campaign", "status", store, "--format", "json").out)
     assert document["adjudicated"] == 1
     assert {row["assessor"]: row["judgments"] for row in document["assessors"]} == {"ann": 6, "bob": 6}

@@ -20,7 +20,7 @@ def test_a_target_is_raised_and_the_log_says_who_did_it(probeval: Run, store: st
     said = probeval(
         "campaign", "change", store, "--stop", "confidence=.97", "--rope", 0.01, "--lease", 5, "--by", "eve"
     )
-    assert said.out.splitlines()[1:] == [
+    assert said.out.splitlines()[2:] == [
         "stopping  confidence=.95  confidence=.97",
         "rope      0.0             0.01",
         "lease     900.0           300.0",
@@ -43,7 +43,7 @@ def test_pause_resume_close_reopen(probeval: Run, store: str):  # noqa: F811
     assert "paused" in probeval("campaign", "pause", store, "--reason", "lunch").out
     said = probeval("campaign", "next", store, "--assessor", "ann")
     assert "The campaign is paused: no pairs are given out." in said.err
-    assert "The campaign is paused (lunch): no pairs are given out" in probeval("campaign", "status", store).out
+    assert "The campaign is paused (lunch): no pairs are given out" in probeval("campaign", "status", store).err
     assert probeval("campaign", "reopen", store).err == "Error: The campaign is paused, not closed.\n"
     assert probeval("campaign", "resume", store).code == 0
     assert probeval("campaign", "close", store).code == 0

@@ -60,7 +60,7 @@ def test_a_preference_is_asked_answered_contested_and_settled(probeval: Run, cre
         "--by", "eve",
     )  # fmt: skip
     assert settled.code == 0, settled.err
-    assert "0 comparisons in dispute, 1 settled." in probeval("campaign", "status", store).out
+    assert "0 comparisons in dispute, 1 settled." in probeval("campaign", "status", store).err
     half = probeval("campaign", "adjudicate", store, task["query"], task["doc"], "--other", task["other"])
     assert (half.code, "QUERY and DOC with --other and --choice" in half.err) == (1, True)
     log = probeval("campaign", "log", store, "--all").out

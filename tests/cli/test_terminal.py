@@ -47,7 +47,7 @@ def test_an_old_comment_reaches_no_terminal(probeval, old, verb, form):
     assert told.code == 0, told.err
     assert not hidden(told.out + told.err)
     if verb == "adjudicate" and form == "table":
-        assert len(told.out.splitlines()) == 2  # names of the columns, and one row
+        assert len(told.out.splitlines()) == 3  # a title, names of the columns, and one row
         assert r"fine\x1b[1A\x1b[2K\rq9" in told.out
     if verb == "adjudicate" and form == "json":
         assert json.loads(told.out)["disagreements"][0]["comments"].endswith(FORGED)  # nothing is lost

@@ -64,7 +64,7 @@ def test_pairs_are_settled_one_after_the_other_and_a_reason_is_kept(
         assert "You settled <a" in page.text
         again = owner.post("/settle", {**form, "grade": "1", "text": f"reason {place}"})
         assert again.status == 200  # sent twice, it counts once
-    assert "No open disagreements" in page.text
+    assert "No disagreements to settle" in page.text
     settled = [campaign.state.adjudicated[pair] for pair in disputed]
     assert [(each.by, each.grade) for each in settled] == [("eve", 1.0)] * 2
     assert [each.reason for each in settled] == ["reason 0", "reason 1"]

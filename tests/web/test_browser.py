@@ -281,7 +281,7 @@ def test_a_pair_is_adjudicated_by_keys_with_the_document_on_screen(
     assert (settled.by, settled.grade, settled.reason) == ("ann", 1.0, "1 is what it is <b>")
     assert _pair(page) == first
     press(page, "2")
-    assert "No open disagreements" in page.locator("main").inner_text()
+    assert "No disagreements to settle" in page.locator("main").inner_text()
     with page.expect_navigation():
         page.keyboard.press("u")
     assert _pair(page) == first

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from probeval.campaign import Campaign, Compared, Flagged, Judged, Leased, Skipped, Withdrawn
-from probeval.campaign.comparers import comparer_sentences
+from probeval.campaign.assessors import comparer_sentences
 from probeval.web import Board
 from tests.web.asking import Answer, Client
 from tests.web.conftest import ANN, EVE, SCRIPT
@@ -255,7 +255,7 @@ def test_contradicting_answers_are_settled_with_both_documents_on_screen(open_pa
     refused = owner.post("/settle", {**page.form("/settle")})
     assert refused.status == 422
     done = owner.post("/settle", {**page.form("/settle"), "choice": "right", "text": "newer"})
-    assert "No open disagreements" in done.text
+    assert "No disagreements to settle" in done.text
     assert "as right is better" in _said(done.text)
     (settled,) = comparing.state.settled.values()
     assert (settled.by, settled.choice, settled.left, settled.reason) == ("eve", "right", low, "newer")

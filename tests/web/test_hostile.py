@@ -190,14 +190,14 @@ def test_a_query_that_is_not_there_costs_little():
 def test_a_limiter_forgets_those_who_rest():
     now = [0.0]
     limiter = Limiter(rate=1, burst=2, clock=lambda: now[0])
-    for i in range(limiter.MOST):
+    for i in range(limiter.MAX_KEYS):
         limiter.allows(str(i))
     now[0] = 10.0
     limiter.allows("one more")
     assert len(limiter._left) == 1
-    for i in range(limiter.MOST + 10):
+    for i in range(limiter.MAX_KEYS + 10):
         limiter.allows(str(i))
-    assert len(limiter._left) == limiter.MOST
+    assert len(limiter._left) == limiter.MAX_KEYS
 
 
 @pytest.mark.parametrize("trick", TRICKS, ids=lambda t: t[:20].encode("ascii", "replace").decode())

@@ -170,7 +170,7 @@ def test_the_strip_says_what_the_model_knew_and_forecasts_nothing_from_little(op
     assert f"Confidence {snapshot.confidence:.3f} target 0.95" in said
     assert f"Judged 24 of about {24 + status.left} By you" in said  # type: ignore[operator]
     assert f"{100 * 24 / (24 + status.left):.0f}% of the judgments to the target" in said  # type: ignore[operator]
-    assert f"Target confidence=0.95: about {status.left} more judgments" in str(status)
+    assert f"Target confidence=0.95: about {status.left} more judgments" in status.summary()
     assert f"Left about {status.left} , under 1 min" in said
     assert "Confidence so far" in said
 
@@ -226,7 +226,7 @@ def test_the_owner_settles_disagreements_and_exports(open_page: Open, campaign: 
     form = owner.get("/adjudicate").form("/settle")
     assert (form["query"], form["doc"]) == pair
     assert owner.post("/settle", {**form, "grade": "1"}, {"x-part": ""}).status == 303
-    assert "No open disagreements" in owner.get("/overview").text
+    assert "No disagreements to settle" in owner.get("/overview").text
     assert owner.get("/export/qrels").text == campaign.export("qrels")
     assert f"{pair[0]} adjudicated {pair[1]} 1" in owner.get("/export/qrels").text
     for form_name in ("csv", "jsonl", "log"):

@@ -1,0 +1,670 @@
+"""The work of assessors: how much and how fast they judge and compare, how they agree, and how good their work is.
+
+An assessor is named if their answers to gold pairs are right significantly less often than those of the others: by
+Fisher's exact test, one-sided, at the level .01, with Bonferroni's correction for the number of assessors. The level is
+low because the test is repeated after every answer: with up to 60 gold answers each, one of several equally good
+assessors is named in at most 5 of 100 campaigns (tests/campaign/test_quality.py). Answers to gold comparisons are
+tested likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import betaincinv, gammaln, stdtrit
+
+from probeval.arrays import Floats
+from probeval.campaign.comparison_events import Compared
+from probeval.campaign.controls import COMPARISON, PAIR, gold_left
+from probeval.campaign.events import TaskPurpose
+from probeval.campaign.gold import is_right
+from probeval.campaign.snapshot import Tendency
+from probeval.campaign.state import State
+from probeval.data.answers import RELEVANT
+from probeval.data.judgments import Judgments
+from probeval.data.scale import Scale
+from probeval.data.votes import Votes
+from probeval.display import counted
+from probeval.preferences.quality import contradictions, wilson_interval
+from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
+from probeval.reliability.agreement import krippendorff_alpha, weighted_kappa
+
+__all__ = [
+    "ALARM",
+    "AssessorAgreement",
+    "Comparer",
+    "Share",
+    "agreements",
+    "assessor_alpha",
+    "assessor_bias",
+    "compare_on_gold",
+    "comparer_sentences",
+    "comparers",
+    "grade_level",
+    "p_worse",
+    "quality_sentences",
+    "share_interval",
+    "shares",
+    "side_by_query",
+    "tendencies",
+]
+
+PAUSE = 600.0  # a longer gap between judgments is a break, not judging time
+FEWEST_SHARED = 10  # pairs with several opinions; the model of assessors needs as many
+ALARM = 0.01  # p-values up to this name an assessor
+FEWEST_GOLD = 5  # answers of an assessor, and of the others together, for a comparison
+LEVEL = 0.95
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Share:
+    """The work of one assessor; NaN (null in JSON) for what is not known."""
+
+    assessor: str
+    judgments: Annotated[int, "The number of their current judgments."]
+    skipped: Annotated[int, "The number of pairs that they skipped."]
+    flagged: Annotated[int, "The number of pairs that they flagged."]
+    seconds: Annotated[float, "The median time per judgment, without breaks; null if unknown."]
+    shared: Annotated[int, "The number of their pairs that others judged too."]
+    bias: Annotated[float, "Their mean difference from the others on these pairs, in grades; null if there are none."]
+    bias_error: Annotated[float, "The standard error of the bias; null with fewer than two shared pairs."]
+    tendency: Annotated[
+        float,
+        "How much more easily than the others they give high grades, by the model of assessors, in logits; null with "
+        "fewer than ten pairs that several assessors judged.",
+    ]
+    tendency_lower: Annotated[float, "The lower end of its 95% interval."]
+    tendency_upper: Annotated[float, "The upper end of its 95% interval."]
+    last: Annotated[float, "The time of their latest judgment, in seconds since 1970; null if they made none here."]
+    alpha: Annotated[float, "Krippendorff's alpha over the pairs that they and others judged; null if undefined."]
+    gold: Annotated[int, "The number of their answers to gold pairs."]
+    gold_right: Annotated[int, "The number of right answers to gold pairs."]
+    gold_lower: Annotated[float, "The lower end of the 95% interval of the share of right answers."]
+    gold_upper: Annotated[float, "The upper end of the 95% interval of the share of right answers."]
+    gold_bias: Annotated[float, "The mean difference from the known grades, in grades; null if unknown."]
+    gold_bias_lower: Annotated[float, "The lower end of its 95% interval; null if unknown."]
+    gold_bias_upper: Annotated[float, "The upper end of its 95% interval; null if unknown."]
+    gold_p: Annotated[
+        float,
+        "The p-value of being right less often than the others, corrected for the number of assessors; null with fewer "
+        "than five answers.",
+    ]
+    gold_left: Annotated[int, "The number of gold pairs that they may still get."]
+    repeats: Annotated[int, "The number of pairs that they judged again."]
+    repeats_same: Annotated[int, "The number of these with the same grade."]
+    repeats_gap: Annotated[float, "The mean absolute difference of the two grades; null if there are none."]
+
+    @property
+    def manner(self) -> str:
+        """``"generous"`` or ``"strict"`` if the interval of the tendency excludes 0; otherwise empty."""
+        return "generous" if self.tendency_lower > 0 else "strict" if self.tendency_upper < 0 else ""
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether their answers to gold pairs are significantly worse than those of the others."""
+        return self.gold_p <= ALARM
+
+
+@dataclass(frozen=True)
+class Comparer:
+    """The answers of one assessor about two documents; NaN (null in JSON) for what is not known."""
+
+    assessor: str
+    answers: Annotated[int, "The number of their current answers."]
+    preferences: Annotated[int, "The number of answers with a choice."]
+    magnitudes: Annotated[int, "The number of answers with numbers."]
+    seconds: Annotated[float, "The median time per answer; null if unknown."]
+    last: Annotated[float, "The time of the latest answer, in seconds since 1970; null if they gave none here."]
+    gold: Annotated[int, "The number of their answers to gold comparisons."]
+    gold_right: Annotated[int, "The number of right answers to gold comparisons."]
+    gold_lower: Annotated[float, "The lower end of the 95% interval of the share of right answers."]
+    gold_upper: Annotated[float, "The upper end of the 95% interval of the share of right answers."]
+    gold_p: Annotated[
+        float,
+        "The p-value of being right less often than the others, corrected for the number of assessors; null with fewer "
+        "than five answers.",
+    ]
+    gold_left: Annotated[int, "The number of gold comparisons that they may still get."]
+    repeats: Annotated[int, "The number of comparisons that they answered again, sides exchanged."]
+    repeats_same: Annotated[int, "The number of these with the same answer."]
+    violated: Annotated[int, "The fewest of their preferences that any order of the documents goes against."]
+    contradictions: Annotated[
+        float, "The share of documents in such preferences, the mean over queries; null without a preference."
+    ]
+    left: Annotated[float, "The share of preferences for the document on the left; null without one."]
+    left_lower: Annotated[float, "The lower end of its 95% interval over queries."]
+    left_upper: Annotated[float, "The upper end of its 95% interval over queries."]
+    relevant: Annotated[float, "The share of documents that they called relevant; null if they were not asked."]
+    relevant_lower: Annotated[float, "The lower end of its 95% interval."]
+    relevant_upper: Annotated[float, "The upper end of its 95% interval."]
+    manner: Annotated[
+        str, "``generous`` or ``strict`` if that interval excludes the share of the others; otherwise empty."
+    ]
+    verdict: Annotated[
+        str,
+        "The verdict of the model at its last run: ``attentive``, ``careless`` (the answers do not depend on "
+        "relevance), ``reversed`` or ``unclear``; empty if the model does not use answers.",
+    ]
+    careless: Annotated[float, "The probability that they are careless; null if the model does not use answers."]
+    reversed: Annotated[float, "The probability that they are reversed; null if the model does not use answers."]
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether their answers to gold comparisons are significantly worse than those of the others."""
+        return self.gold_p <= ALARM
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether by the model their answers do not depend on relevance, or are reversed."""
+        return self.verdict in ("careless", "reversed")
+
+
+@dataclass(frozen=True)
+class AssessorAgreement:
+    """The agreement of two assessors."""
+
+    a: str
+    b: str
+    shared: Annotated[int, "The number of pairs that both judged."]
+    equal: Annotated[int, "The number of these with equal grades."]
+    kappa: Annotated[float, "Cohen's kappa with quadratic weights; null if their grades do not vary."]
+
+
+def shares(
+    state: State, who: Sequence[str], grades: Floats, tendency: Sequence[Tendency]
+) -> tuple[tuple[Share, ...], float]:
+    """The work of each assessor, and the median time per judgment over all of them.
+
+    Parameters
+    ----------
+    state
+        The state of the campaign.
+    who, grades
+        The assessors, and their grades, shape (assessor, pair), NaN for none.
+    tendency
+        What the model of assessors found, by assessor.
+    """
+    made: dict[str, list[tuple[float, float | None]]] = {name: [] for name in who}
+    for events in (*state.judged.values(), *state.controls.values()):
+        for judgment in events:
+            if not judgment.source and judgment.by in made:
+                made[judgment.by].append((judgment.time, judgment.seconds))
+    skipped, flagged = _count(state.skipped), _count(state.flags)
+    known = {each.assessor: each for each in tendency}
+    times = {name: spent(given) for name, given in made.items()}
+    right, gaps, again = _checks(state, who)
+    worse = compare_on_gold({name: (right[name], len(gaps[name])) for name in who})
+    found = []
+    for at, name in enumerate(who):
+        bias, error, shared = assessor_bias(grades, at)
+        lower, upper = share_interval(right[name], len(gaps[name]))
+        gold_bias, gold_bias_lower, gold_bias_upper = _mean_interval(gaps[name])
+        manner = known.get(name, Tendency(name, NAN, NAN, NAN))
+        found.append(
+            Share(
+                assessor=name,
+                judgments=int((~np.isnan(grades[at])).sum()),
+                skipped=skipped.get(name, 0),
+                flagged=flagged.get(name, 0),
+                seconds=_median(times[name]),
+                shared=shared,
+                bias=bias,
+                bias_error=error,
+                tendency=manner.tendency,
+                tendency_lower=manner.lower,
+                tendency_upper=manner.upper,
+                last=max((time for time, _ in made[name]), default=NAN),
+                alpha=assessor_alpha(grades, at, state.settings.scale),
+                gold=len(gaps[name]),
+                gold_right=right[name],
+                gold_lower=lower,
+                gold_upper=upper,
+                gold_bias=gold_bias,
+                gold_bias_lower=gold_bias_lower,
+                gold_bias_upper=gold_bias_upper,
+                gold_p=worse.get(name, NAN),
+                gold_left=gold_left(state, name, PAIR),
+                repeats=len(again[name]),
+                repeats_same=sum(gap == 0 for gap in again[name]),
+                repeats_gap=float(np.mean(np.abs(again[name]))) if again[name] else NAN,
+            )
+        )
+    return tuple(found), _median([each for own in times.values() for each in own])
+
+
+def _checks(state: State, who: Sequence[str]) -> tuple[dict[str, int], dict[str, list[float]], dict[str, list[float]]]:
+    """By assessor: right answers to gold pairs, differences from the known grades, and from their own first grades."""
+    right = dict.fromkeys(who, 0)
+    gaps, again = {name: list[float]() for name in who}, {name: list[float]() for name in who}
+    for pair in state.controls:
+        for name, answer in state.answers(pair).items():
+            if name not in right:
+                continue
+            if answer.purpose is TaskPurpose.gold and pair in state.gold:
+                gaps[name].append(answer.grade - state.gold[pair])
+                right[name] += is_right(state.settings.scale, answer.grade, state.gold[pair])
+            elif answer.purpose is TaskPurpose.repeat and name in state.latest(pair):
+                again[name].append(answer.grade - state.latest(pair)[name].grade)
+    return right, gaps, again
+
+
+def spent(made: Sequence[tuple[float, float | None]]) -> list[float]:
+    """The seconds spent on each judgment: as measured, otherwise the time since the one before it unless it is a break.
+
+    Parameters
+    ----------
+    made
+        The time of each judgment, and the seconds measured for it, or None.
+
+    Examples
+    --------
+    >>> spent([(100.0, None), (110.0, None), (5000.0, 12.5), (9000.0, None)])
+    [10.0, 12.5]
+    """
+    ordered = sorted(made, key=lambda each: each[0])
+    found = []
+    for before, (time, seconds) in zip([None, *ordered], ordered, strict=False):
+        if seconds is not None:
+            found.append(seconds)
+        elif before is not None and time - before[0] <= PAUSE:
+            found.append(time - before[0])
+    return found
+
+
+def _median(values: Sequence[float]) -> float:
+    return float(np.median(values)) if values else NAN
+
+
+def _count(events: Mapping[Any, Sequence[Any]]) -> dict[str, int]:
+    """The number of events of each person."""
+    count: dict[str, int] = {}
+    for several in events.values():
+        for event in several:
+            count[event.by] = count.get(event.by, 0) + 1
+    return count
+
+
+def assessor_bias(grades: Floats, assessor: int) -> tuple[float, float, int]:
+    r"""The bias of an assessor against the others, its standard error, and the number of shared pairs.
+
+    .. math:: b_a = \frac{1}{|P_a|} \sum_{p \in P_a} \Big( g_{ap} - \frac{1}{m_p - 1} \sum_{a' \ne a} g_{a'p} \Big),
+
+    with :math:`P_a` the pairs that a and others judged, and :math:`m_p` the number of assessors of pair p.
+
+    Parameters
+    ----------
+    grades
+        Shape (assessor, pair), NaN for none.
+    assessor
+        The row of the assessor.
+
+    Examples
+    --------
+    >>> grades = np.array([[2.0, 1.0, np.nan], [1.0, 1.0, 0.0]])
+    >>> assessor_bias(grades, 0)
+    (0.5, 0.5, 2)
+    """
+    judged = judged_by(grades, assessor)
+    others = np.delete(judged, assessor, axis=0)
+    both = ~np.isnan(others).all(axis=0)
+    gap = judged[assessor, both] - np.nanmean(others[:, both], axis=0)
+    error = float(gap.std(ddof=1) / np.sqrt(len(gap))) if len(gap) > 1 else NAN
+    return float(gap.mean()) if len(gap) else NAN, error, len(gap)
+
+
+def assessor_alpha(grades: Floats, assessor: int, scale: Scale) -> float:
+    """Krippendorff's alpha over the pairs that an assessor and others judged; NaN if undefined.
+
+    Parameters
+    ----------
+    grades
+        Shape (assessor, pair), NaN for none.
+    assessor
+        The row of the assessor.
+    scale
+        The scale of the grades.
+
+    Examples
+    --------
+    >>> grades = np.array([[2.0, 1.0, 0.0, np.nan], [1.0, 1.0, 0.0, 0.0], [np.nan, np.nan, np.nan, 2.0]])
+    >>> [round(assessor_alpha(grades, at, Scale.graded(2)), 2) for at in range(3)]
+    [0.78, 0.15, 0.0]
+    """
+    return krippendorff_alpha(judged_by(grades, assessor), level=grade_level(scale))
+
+
+def judged_by(grades: Floats, assessor: int) -> Floats:
+    """The grades of the pairs that an assessor judged, shape (assessor, pair).
+
+    To look at these alone for each of many assessors takes time by their judgments, not by all pairs for each.
+    """
+    return np.asarray(grades[:, ~np.isnan(grades[assessor])])
+
+
+def grade_level(scale: Scale) -> str:
+    """The level of measurement of the grades: ordinal on a graded scale, interval on a fine one."""
+    return "ordinal" if scale.bins is None else "interval"
+
+
+def agreements(who: Sequence[str], grades: Floats) -> tuple[AssessorAgreement, ...]:
+    """The agreement of every two assessors with pairs in common.
+
+    Parameters
+    ----------
+    who, grades
+        The assessors, and their grades, shape (assessor, pair), NaN for none.
+
+    Examples
+    --------
+    >>> (found,) = agreements(["ann", "bob"], np.array([[2.0, 1.0, 0.0], [1.0, 1.0, 0.0]]))
+    >>> found.shared, found.equal, round(found.kappa, 2)
+    (3, 2, 0.67)
+    """
+    found = []
+    for a in range(len(who)):
+        judged = judged_by(grades, a)
+        shared, equal = (~np.isnan(judged)).sum(axis=1), (judged == judged[a]).sum(axis=1)
+        for b in (a + 1 + np.flatnonzero(shared[a + 1 :])).tolist():
+            kappa = weighted_kappa(judged[a], judged[b], weights="quadratic")
+            found.append(AssessorAgreement(who[a], who[b], int(shared[b]), int(equal[b]), kappa))
+    return tuple(found)
+
+
+def tendencies(state: State) -> tuple[Tendency, ...]:
+    r"""How easily each assessor gives high grades, by the model of assessors fitted to the pairs that several judged.
+
+    The tendency of assessor a is the shift :math:`\beta_a` of their answers (docs/theory/votes.md) minus the mean of
+    the others'. Its interval takes the estimates as independent, which makes it a little too wide. Empty with fewer
+    than ten such pairs.
+    """
+    from probeval.relevance import aggregate_votes
+
+    several = [pair for pair, events in state.judged.items() if len({judgment.by for judgment in events}) > 1]
+    if len(several) < FEWEST_SHARED:
+        return ()
+    rows = pd.DataFrame(
+        [
+            (*pair, max(j.grade, state.settings.scale.grades[0]), who)
+            for pair in several
+            for who, j in state.latest(pair).items()
+        ],
+        columns=["query", "doc", "grade", "assessor"],
+    )
+    if rows["grade"].nunique() < 2:
+        return ()
+    given = Judgments.rows(
+        rows["query"].tolist(), rows["doc"].tolist(), rows["grade"].to_numpy(), assessors=rows["assessor"].tolist()
+    )
+    table = aggregate_votes(Votes.of(given), scale=state.settings.scale, level=LEVEL).workers().sort_values("worker")
+    shift, half = table["shift"].to_numpy(), (table["shift_upper"] - table["shift"]).to_numpy()
+    n = len(shift)
+    centre = shift - (shift.sum() - shift) / (n - 1)
+    reach = np.sqrt(half**2 + ((half**2).sum() - half**2) / (n - 1) ** 2)
+    return tuple(
+        Tendency(str(who), float(c), float(c - r), float(c + r))
+        for who, c, r in zip(table["worker"], centre, reach, strict=True)
+    )
+
+
+def compare_on_gold(answers: Mapping[str, tuple[int, int]]) -> dict[str, float]:
+    """The corrected p-value of each assessor who has enough answers, as have the others together.
+
+    Parameters
+    ----------
+    answers
+        The number of right answers and of all answers, by assessor.
+
+    Examples
+    --------
+    >>> found = compare_on_gold({"ann": (26, 30), "bob": (12, 30), "cy": (25, 30), "dee": (2, 3)})
+    >>> {name: float(f"{p:.2g}") for name, p in found.items()}
+    {'ann': 1.0, 'bob': 8.1e-05, 'cy': 1.0}
+    """
+    all_right, total = (sum(each) for each in zip(*answers.values(), strict=True)) if answers else (0, 0)
+    enough = {name: of for name, of in answers.items() if of[1] >= FEWEST_GOLD and total - of[1] >= FEWEST_GOLD}
+    return {
+        name: min(1.0, len(enough) * p_worse(right, n, all_right - right, total - n))
+        for name, (right, n) in enough.items()
+    }
+
+
+def p_worse(right: int, n: int, others_right: int, others: int) -> float:
+    r"""The p-value of Fisher's exact test that an assessor is right less often than the others.
+
+    .. math:: p = \sum_{k \le r} \binom{n}{k} \binom{N}{R + r - k} \Big/ \binom{n + N}{R + r},
+
+    with r of n answers right, and R of N answers of the others.
+
+    Examples
+    --------
+    >>> round(p_worse(12, 30, 51, 60), 5), round(p_worse(25, 30, 51, 60), 2)
+    (2e-05, 0.53)
+    """
+    total = right + others_right
+    k = np.arange(max(0, total - others), right + 1)
+    logs = _log_choose(n, k) + _log_choose(others, total - k) - _log_choose(n + others, np.array(total))
+    return min(1.0, float(np.exp(logs).sum()))
+
+
+def _log_choose(n: int, k: np.ndarray) -> np.ndarray:
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+def share_interval(k: int, n: int) -> tuple[float, float]:
+    """The 95% interval of a share of which ``k`` of ``n`` were seen, by Jeffreys' prior; NaN without any.
+
+    >>> [round(end, 2) for end in share_interval(8, 10)]
+    [0.5, 0.96]
+    """
+    if not n:
+        return NAN, NAN
+    tail = (1 - LEVEL) / 2
+    lower, upper = (float(betaincinv(k + 0.5, n - k + 0.5, at)) for at in (tail, 1 - tail))
+    return lower if k else 0.0, upper if k < n else 1.0
+
+
+def _mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """The mean and its 95% t-interval; the interval is NaN if fewer than two values differ."""
+    if not values:
+        return NAN, NAN, NAN
+    mean, sd = float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    if not sd:
+        return mean, NAN, NAN
+    reach = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2)) * sd / np.sqrt(len(values))
+    return mean, float(mean - reach), float(mean + reach)
+
+
+def comparers(state: State, verdicts: Sequence[AnsweringAssessorDocument]) -> tuple[Comparer, ...]:
+    """The answers of each assessor who compared documents here or in an imported file, by name.
+
+    Parameters
+    ----------
+    state
+        The state of the campaign.
+    verdicts
+        The verdicts of the model on assessors.
+    """
+    found = {row["assessor"]: row for row in verdicts}
+    own: dict[str, list[Compared]] = {}
+    for answers in state.compared.values():
+        for latest in {(answer.by, answer.purpose): answer for answer in answers}.values():
+            own.setdefault(latest.by, []).append(latest)
+    checks = {name: _gold(state, given) for name, given in own.items()}
+    worse = compare_on_gold(checks)
+    called = {name: _called(given) for name, given in own.items()}
+    total = tuple(sum(each) for each in zip(*called.values(), strict=True)) if called else (0, 0)
+    return tuple(
+        _comparer(state, name, own[name], checks[name], worse.get(name, NAN), called[name], total, found.get(name))
+        for name in sorted(own)
+    )
+
+
+def _comparer(
+    state: State,
+    name: str,
+    given: Sequence[Compared],
+    gold: tuple[int, int],
+    gold_p: float,
+    called: tuple[int, int],
+    called_by_all: tuple[int, ...],
+    verdict: AnsweringAssessorDocument | None,
+) -> Comparer:
+    judged = [answer for answer in given if answer.purpose is TaskPurpose.judgment]
+    times = [answer.seconds for answer in given if answer.seconds is not None]
+    side = side_by_query([(answer.query, answer.choice) for answer in given])
+    relevant = _share(*called)
+    others = (called_by_all[0] - called[0], called_by_all[1] - called[1])
+    usual = others[0] / others[1] if others[1] else NAN
+    again = _repeated(state, name, given)
+    violated, touched = _contradictions(judged)
+    lower, upper = share_interval(*gold)
+    return Comparer(
+        assessor=name,
+        answers=len(judged),
+        preferences=sum(bool(answer.choice) for answer in judged),
+        magnitudes=sum(answer.left_number is not None for answer in judged),
+        seconds=median(times) if times else NAN,
+        last=max((answer.time for answer in given if not answer.source), default=NAN),
+        gold=gold[1],
+        gold_right=gold[0],
+        gold_lower=lower,
+        gold_upper=upper,
+        gold_p=gold_p,
+        gold_left=gold_left(state, name, COMPARISON),
+        repeats=len(again),
+        repeats_same=sum(again),
+        violated=violated,
+        contradictions=touched,
+        left=side[0],
+        left_lower=side[1],
+        left_upper=side[2],
+        relevant=relevant[0],
+        relevant_lower=relevant[1],
+        relevant_upper=relevant[2],
+        manner="generous" if relevant[1] > usual else "strict" if relevant[2] < usual else "",
+        verdict="" if verdict is None else verdict["verdict"],
+        careless=NAN if verdict is None else verdict["careless"],
+        reversed=NAN if verdict is None else verdict["reversed"],
+    )
+
+
+def _share(count: int, n: int) -> tuple[float, float, float]:
+    """A share with its 95% interval; NaN without any."""
+    return wilson_interval(count, n)[:3] if n else (NAN, NAN, NAN)
+
+
+def side_by_query(choices: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
+    r"""The share of preferences for the left document, with a 95% interval over queries; NaN without any.
+
+    In the design a document stays on its side for several questions, so answers of one query are not independent. With
+    k of n preferences for the left document in each of Q queries and p in all,
+
+    .. math:: \widehat{\operatorname{Var}}(p) = \frac{Q}{Q - 1} \sum_q (k_q - p\, n_q)^2 \Big/ \Big(\sum_q n_q\Big)^2,
+
+    and the interval is that of t with Q - 1 degrees of freedom, but never narrower than Wilson's.
+
+    Parameters
+    ----------
+    choices
+        The query and the choice of each answer; other choices than left and right do not count.
+
+    Examples
+    --------
+    >>> spread = [("q1", "left")] * 8 + [("q2", "right")] * 8
+    >>> [round(x, 2) for x in side_by_query(spread)], [round(x, 2) for x in side_by_query(spread[4:12])]
+    ([0.5, 0.0, 1.0], [0.5, 0.0, 1.0])
+    """
+    counts: dict[str, list[int]] = {}
+    for query, choice in choices:
+        if choice in ("left", "right"):
+            each = counts.setdefault(query, [0, 0])
+            each[0] += choice == "left"
+            each[1] += 1
+    if not counts:
+        return NAN, NAN, NAN
+    left, n = np.array(list(counts.values())).T
+    share, lower, upper = wilson_interval(int(left.sum()), int(n.sum()))[:3]
+    if len(n) > 1:
+        variance = len(n) / (len(n) - 1) * float(((left - share * n) ** 2).sum()) / int(n.sum()) ** 2
+        reach = float(stdtrit(len(n) - 1, 0.975)) * np.sqrt(variance)
+        lower, upper = max(0.0, min(lower, share - reach)), min(1.0, max(upper, share + reach))
+    return share, float(lower), float(upper)
+
+
+def _gold(state: State, given: Sequence[Compared]) -> tuple[int, int]:
+    """The right answers to gold comparisons, and all of them."""
+    asked = [a for a in given if a.purpose is TaskPurpose.gold and a.question in state.gold_orders]
+    return sum(answer.better == state.gold_orders[answer.question] for answer in asked), len(asked)
+
+
+def _called(given: Sequence[Compared]) -> tuple[int, int]:
+    """The documents called relevant, and all for which this was asked."""
+    counts = [RELEVANT[answer.relevant] for answer in given if answer.relevant]
+    return sum(counts), 2 * len(counts)
+
+
+def _repeated(state: State, name: str, given: Sequence[Compared]) -> list[bool]:
+    """For each repeated comparison, whether the answer is that of the first time."""
+    first = {a.question: a.better for a in given if a.purpose is TaskPurpose.judgment}
+    again = [a for a in given if a.purpose is TaskPurpose.repeat and a.question in first]
+    return [answer.better == first[answer.question] for answer in again]
+
+
+def _contradictions(given: Sequence[Compared]) -> tuple[int, float]:
+    """The fewest violated preferences, and the share of documents that they touch, the mean over queries."""
+    orders: dict[str, list[tuple[str, str]]] = {}
+    for answer in given:
+        if answer.better:
+            worse = answer.right if answer.better == answer.left else answer.left
+            orders.setdefault(answer.query, []).append((answer.better, worse))
+    found = [contradictions(*zip(*pairs, strict=True)) for pairs in orders.values()]
+    if not found:
+        return 0, NAN
+    return sum(each.violated for each in found), float(np.mean([each.documents for each in found]))
+
+
+def quality_sentences(assessors: Sequence[Share]) -> Iterator[str]:
+    """How assessors answered gold and repeated pairs, and who is significantly worse on gold than the others."""
+    gold, right = sum(share.gold for share in assessors), sum(share.gold_right for share in assessors)
+    again, same = sum(share.repeats for share in assessors), sum(share.repeats_same for share in assessors)
+    if gold:
+        yield f"Gold pairs: {right:,} of {gold:,} answers right."
+    if again:
+        yield f"Repeated pairs: {same:,} of {again:,} answers the same as before."
+    for share in assessors:
+        if share.is_worse:
+            others = f"the others {right - share.gold_right:,} of {gold - share.gold:,} (p {share.gold_p:.2g})"
+            yield f"{share.assessor} is worse on gold pairs: {share.gold_right} of {share.gold} right, {others}."
+
+
+def comparer_sentences(found: Sequence[Comparer]) -> Iterator[str]:
+    """How assessors answered gold and repeated comparisons; who contradicts themselves, favours a side, or is worse."""
+    gold, right = sum(each.gold for each in found), sum(each.gold_right for each in found)
+    again, same = sum(each.repeats for each in found), sum(each.repeats_same for each in found)
+    if gold:
+        yield f"Gold comparisons: {right:,} of {gold:,} answers right."
+    if again:
+        yield f"Repeated comparisons: {same:,} of {again:,} answers the same as before."
+    for each in found:
+        if each.violated:
+            share = f"{each.contradictions:.0%} of the documents"
+            yield f"{each.assessor} contradicts themselves in {counted(each.violated, 'preference')} ({share})."
+        if each.left_lower > 0.5 or each.left_upper < 0.5:
+            between = f"{each.left_lower:.0%} to {each.left_upper:.0%}"
+            yield f"{each.assessor} favours a side: the left document in {each.left:.0%} of preferences ({between})."
+        if each.manner:
+            yield f"{each.assessor} is {each.manner}: {each.relevant:.0%} of documents called relevant."
+        if each.verdict == "careless":
+            sure = f"P {each.careless:.2f}"
+            yield f"{each.assessor} is careless ({sure}): by the model, answers do not depend on relevance."
+        if each.verdict == "reversed":
+            yield f"{each.assessor} is reversed (P {each.reversed:.2f}): by the model, answers mean the opposite."
+        if each.is_worse:
+            others = f"the others {right - each.gold_right:,} of {gold - each.gold:,} (p {each.gold_p:.2g})"
+            yield f"{each.assessor} is worse on gold comparisons: {each.gold_right} of {each.gold} right, {others}."
