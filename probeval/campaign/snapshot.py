@@ -21,7 +21,7 @@ from probeval.display import Table
 from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
 from probeval.results import Result
 from probeval.scores.documents import RankedSystem
-from probeval.selection import AuditDocument, AuditReport, Pick, Stopping
+from probeval.selection import AuditReport, Pick, Stopping
 from probeval.selection.rules import CONFIDENCE
 from probeval.selection.topics import Queue
 
@@ -112,7 +112,7 @@ class SnapshotDocument(TypedDict):
     reasons: list[str]
     progress: float
     systems: list[RankedSystem]
-    audit: AuditDocument | None
+    audit: AuditReport | None
     forecast: ForecastDocument | None
 
 

@@ -111,10 +111,7 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.reliability.gstudy import GStudies, GStudyDocument
     from probeval.reliability.posterior import ScorePosteriorDocument
     from probeval.satisfaction.questions import ListQuestionsDocument
-    from probeval.simulation.documents import SimulationDocument
-    from probeval.simulation.planned import PlanDocument
     from probeval.simulation.reuse import ReuseStudyDocument
-    from probeval.simulation.validation import ValidationDocument
     from probeval.studies.curves import CurvesDocument
     from probeval.studies.meta import MetaStudyDocument
     from probeval.studies.multiplicity import MultiplicityDocument
@@ -127,9 +124,9 @@ def documents() -> dict[str, tuple[str, Any]]:
             "a ranking, or several; with bands a study of them",
             EvaluationDocument | MeasuredDocument | printed.Evaluations | BandStudyDocument,
         ),
-        "plan": ("the options for a target", PlanDocument),
+        "plan": ("the options for a target", object),
         "next": ("the pairs to judge next", NextDocument | printed.FairnessDocument),
-        "simulate": ("trajectories of policies", SimulationDocument),
+        "simulate": ("trajectories of policies", object),
         "judge": ("the address of the judging page", campaigns.AddressDocument),
         "users create": ("the questions of a study", ListQuestionsDocument),
         "users serve": ("the address of the page of a study", campaigns.AddressDocument),
@@ -152,7 +149,7 @@ def documents() -> dict[str, tuple[str, Any]]:
             "the features of every pair, or relevance by multiplicity",
             list[dict[str, str | float]] | MultiplicityDocument,
         ),
-        "validate": ("calibration on held-out campaigns", ValidationDocument),
+        "validate": ("calibration on held-out campaigns", object),
         "doctor": ("the state of the installation", printed.DoctorDocument),
         "campaign create": ("the status of the campaign", StatusDocument),
         "campaign status": ("the status of the campaign", StatusDocument),
