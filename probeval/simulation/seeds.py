@@ -158,9 +158,9 @@ def mean_interval(values: Sequence[float], low: float, high: float, *, level: fl
     Examples
     --------
     >>> [round(x, 3) for x in mean_interval([0.95, 0.99, 1.0], 0, 1)]
-    [0.98, 0.744, 0.999]
+    [0.98, 0.631, 0.999]
     >>> [round(x) for x in mean_interval([300, 800], 0, 4000)]
-    [550, 0, 3972]
+    [550, 1, 3969]
     """
     n = len(values)
     if n < 2:
