@@ -21,6 +21,7 @@ from replays import SHARES, Replays
 from probeval.metrics import parse
 from probeval.plots import plot_trajectories, save
 from probeval.relevance import choose_model
+from probeval.results import plain
 from probeval.selection import POLICIES, Judging
 from probeval.simulation import HeldOut, SimulatedAssessor, Simulation, SimulationProtocol, forecast, replay
 from probeval.simulation.points import tau_and_accuracy
@@ -109,7 +110,7 @@ def ranking(work: Work) -> str:
     found = work.finished_cells()
     points = pd.DataFrame(
         [
-            {**cell._asdict(), "share": share, **point.to_dict()}
+            {**cell._asdict(), "share": share, **plain(point)}
             for cell, run in found.items()
             for share, point in zip(SHARES, run.points, strict=True)
         ]
@@ -134,11 +135,11 @@ def ranking(work: Work) -> str:
 
 def end_of(run: Trajectory) -> dict:
     """Return where a trajectory would stop, and the judgments to tau .9, at most 30% of the pool."""
-    stop, most = run.stop, FAR * run.pool
+    stop, most = run.stop, FAR * run.setup.pool
     to_tau = run.judgments_to_tau90
     arrived = to_tau is not None and to_tau <= most
     return {
-        "pool": run.pool,
+        "pool": run.setup.pool,
         "reached": float(stop is not None),
         "judgments": np.nan if stop is None else float(stop.judged),
         "accuracy": np.nan if stop is None else stop.accuracy,
@@ -394,7 +395,7 @@ def scores(work: Work) -> str:
     for name in TRIED:
         for policy, kind in (("variance", "independent"), ("variance", "hierarchical"), ("gain", "hierarchical")):
             run = work.trajectory("scores", name, policy, kind, **settings)
-            rows.append({"campaign": name, "measure": run.metric, "policy": f"{policy}, {kind}", **absolute(run)})
+            rows.append({"campaign": name, "measure": run.setup.metric, "policy": f"{policy}, {kind}", **absolute(run)})
     held, model = mirex(work), "mirex-jud-fine-published"
     chosen = choose_model(model, replace(held.collection, judgments=None), scale=held.scale).model
     for metric in ("CG@5", "nDCG@5"):
@@ -416,33 +417,32 @@ def mirex(work: Work) -> HeldOut:
 
 def absolute(run: Trajectory) -> dict:
     """Return the figures of absolute scores at the stop."""
-    stop, point = run.to_dict()["stop"], run.at_stop
+    stop, point = run.end, run.at_stop
     if point is None:
-        return {"stop": f"> {stop['judged']}", "share": None, "mean error": None, "coverage": None}
-    return {"stop": stop["judged"], "share": stop["fraction"], "mean error": point.mae, "coverage": point.coverage}
+        return {"stop": f"> {stop.judged}", "share": None, "mean error": None, "coverage": None}
+    return {"stop": stop.judged, "share": stop.fraction, "mean error": point.mae, "coverage": point.coverage}
 
 
 def seeds(work: Work) -> str:
     held, rows = mirex(work), []
-    plain = replace(held.collection, judgments=None)
+    unjudged = replace(held.collection, judgments=None)
     for policy, model, refresh in (
         ("mtc", "uniform", 1),
         ("mtc-thesis", "uniform", 20),
         ("mtc-thesis", "mirex-jud-fine-published", 20),
         ("mtc-thesis", "mirex-jud-fine", 20),
     ):
-        chosen = choose_model(model, plain, scale=held.scale).model
+        chosen = choose_model(model, unjudged, scale=held.scale).model
         protocol = SimulationProtocol.of("CG@5", refresh=refresh, explore=0.0)
         run = work.kept(f"seeds-{policy}-{model}", partial(replay, held, chosen, protocol, policy=policy, name=model))
-        stop = run.to_dict()["stop"]
         rows.append(
             {
                 "policy": policy,
                 "model": model,
                 "at .90": run.reaches(0.9),
                 "at .95": run.reaches(0.95),
-                "accuracy there": stop["accuracy"],
-                "tau there": stop["tau"],
+                "accuracy there": run.end.accuracy,
+                "tau there": run.end.tau,
                 "all significant right": run.significant,
             }
         )

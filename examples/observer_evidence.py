@@ -379,16 +379,16 @@ def judged_part(work: Work, metric: str) -> str:
 
 def stop_row(title: str, labels: str, run) -> dict:
     """Return where a trajectory stopped, or would at the end."""
-    stop = run.to_dict()["stop"]
+    stop = run.end
     return {
         "campaign": title,
         "labels": labels,
         "order": run.policy,
         "seed": run.seed,
-        "stopped": "yes" if stop["reached"] else "-",
-        "judged": stop["fraction"],
-        "accuracy": stop["accuracy"],
-        "tau": stop["tau"],
+        "stopped": "yes" if stop.reached else "-",
+        "judged": stop.fraction,
+        "accuracy": stop.accuracy,
+        "tau": stop.tau,
     }
 
 

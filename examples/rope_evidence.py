@@ -115,7 +115,7 @@ def stops(work: Work) -> str:
     rows = []
     for name, seed in cells:
         run, plain, found = work.with_rope(name, seed), work.by_gain(name, "DCG", seed), work.at_stop(name, seed)
-        row = {"campaign": name, "pool": run.pool, "without": judged(plain), "with": judged(run)}
+        row = {"campaign": name, "pool": run.setup.pool, "without": judged(plain), "with": judged(run)}
         row |= {"ratio": judged(run) / judged(plain), "accuracy without": at_end(plain).accuracy}
         row |= {"reached": float(run.stop is not None), "accuracy": at_end(run).accuracy}
         if found is not None:
@@ -176,7 +176,7 @@ def tried(work: Work) -> str:
             run, found, state = work.by_gain(name, "DCG", 0), [], None
             gap, a, b = gaps(work.truth(name))
             for share in STEPS:
-                n = int(share * run.pool)
+                n = int(share * run.setup.pool)
                 state = work.state(name, run.order[:n], last=state)
                 mean, sd = state.scores.difference_moments()
                 found.append((n, definitions(mean[a, b], sd[a, b], gap)))

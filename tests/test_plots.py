@@ -25,7 +25,7 @@ from probeval.plots.canvas import entitle, listed
 from probeval.relevance import RelevanceDistribution
 from probeval.reliability import Observed, compare, dstudy, gstudy
 from probeval.scores import Ranking, evaluate
-from probeval.simulation import Simulation, Trajectory, TrajectoryStep
+from probeval.simulation import ReplaySetup, Simulation, Trajectory, TrajectoryStep
 from probeval.studies.curves import measure_curves
 
 
@@ -208,8 +208,9 @@ def test_trajectories_of_several_policies_fit(n):
     steps = tuple(TrajectoryStep(1000 * i, 0.5 + i / 20, 0.5 + i / 20, i / 10) for i in range(10))
     made = [
         Trajectory(
-            policy=f"a-policy-of-my-own-{i}", model="hierarchical", metric="nDCG@10", seed=0, pool=12000, offered=12000,
-            systems=60, steps=steps, points=(), rules=(), stop=steps[5], reasons=("budget",), order=(),
+            setup=ReplaySetup("nDCG@10", pool=12000, offered=12000, systems=60), policy=f"a-policy-of-my-own-{i}",
+            model="hierarchical", seed=0, steps=steps, points=(), rules=(), stop=steps[5], reasons=("budget",),
+            order=(),
         )
         for i in range(n)
     ]  # fmt: skip
@@ -256,8 +257,8 @@ def test_names_are_never_mathematics(tmp_path):
 def test_names_of_policies_are_never_mathematics(tmp_path):
     steps = tuple(TrajectoryStep(10 * i, 0.5 + i / 20, 0.5 + i / 20, i / 10) for i in range(5))
     made = Trajectory(
-        policy=HOSTILE[0], model=HOSTILE[1], metric="nDCG@10", seed=0, pool=50, offered=50, systems=6, steps=steps,
-        points=(), rules=(), stop=None, reasons=(), order=(),
+        setup=ReplaySetup("nDCG@10", pool=50, offered=50, systems=6), policy=HOSTILE[0], model=HOSTILE[1], seed=0,
+        steps=steps, points=(), rules=(), stop=None, reasons=(), order=(),
     )  # fmt: skip
     shown = drawn(plot_trajectory(Simulation((made,)), "tau"), tmp_path)
     assert any(HOSTILE[0] in text and HOSTILE[1] in text for text in shown)

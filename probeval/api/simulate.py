@@ -103,9 +103,8 @@ class SimulationInputs(WorkOnParts, Sharing, ChoosingByErrors, Scoring, Evidence
             "confidence (gate), the threshold or the sd behind it. Default: gate=.95, sd from the campaign.",
             metavar="gate=.95,sd=.248",
             kind=str,
-            default=None,
         ),
-    ] = ""
+    ] = None
     systems: Systems = "judged"
     seeds: Annotated[int, About("The number of seeds, starting at --seed.", least=1)] = 1
     jobs: Jobs = 1
@@ -120,7 +119,7 @@ class SimulationInputs(WorkOnParts, Sharing, ChoosingByErrors, Scoring, Evidence
         names = {field.name for field in fields(SimulationProtocol)} - {"metric", "rope"} | {"model"}
         settings = SimulationProtocol.of(
             measure,
-            **{name: getattr(self, name) for name in names} | {"stop": self.stopping, "rules": self.rules or ""},
+            **{name: getattr(self, name) for name in names} | {"stop": self.stopping},
         )
         past = [c if isinstance(c, Collection) else read_campaign(c) for c in self.fit]
         collection = replace(self, observers=None).collection(self.runs, scale=as_scale(self.scale), reporter=reporter)

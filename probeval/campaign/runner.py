@@ -138,8 +138,8 @@ class ModelRunner:
             "lower": needed["lower"],
             "upper": needed["upper"],
             "points": [
-                {"judged": p["judged"], "confidence": p["confidence"], "lower": p["lower"], "upper": p["upper"]}
-                for p in ahead.to_dict()
+                {"judged": p.judged, "confidence": p.confidence, "lower": p.lower, "upper": p.upper}
+                for p in ahead.steps
             ],
         }
 

@@ -19,9 +19,9 @@ from probeval.campaign.events import Pair, Question
 from probeval.campaign.tables import digest_of
 from probeval.display import Table
 from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
-from probeval.results import Result, frame, key, plain
+from probeval.results import Result, frame, plain
 from probeval.scores.compare import RankedSystem
-from probeval.selection import AuditDocument, AuditReport, Pick, Stopping
+from probeval.selection import AuditReport, Pick, Stopping
 from probeval.selection.rules import CONFIDENCE
 from probeval.selection.topics import Queue
 
@@ -100,8 +100,10 @@ class ModelSnapshot(Result):
     # The trust in each source of labels: source, slope, lower, upper, missing, judged, finding. Examined again after
     # every few dozen judgments.
     labels: tuple[Mapping[str, Any], ...] = ()
-    # The model against the pairs drawn at random; None in snapshots of earlier versions.
-    audit: AuditReport | None = None
+    audit: Annotated[
+        AuditReport | None,
+        "The level and the systems by the model and by the pairs drawn at random, and the alarm; null if unknown.",
+    ] = None
     # The prediction of each pair of the queue, to be kept with its lease.
     picks: tuple[Pick, ...] = ()
     # The value of each pair of the queue, and when it is due if it was drawn at random
@@ -124,11 +126,6 @@ class ModelSnapshot(Result):
     # The verdicts on the assessors who answered about two documents; empty if the model does not use answers.
     answering: tuple[AnsweringAssessorDocument, ...] = ()
     uses_answers: bool = True
-
-    @key.named("audit")
-    def audited(self) -> AuditDocument | None:
-        """The level and the systems by the model and by the pairs drawn at random, and the alarm; null if unknown."""
-        return None if self.audit is None else self.audit.to_dict()
 
     @cached_property
     def topic_queue(self) -> Queue[Question, str]:

@@ -10,11 +10,6 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import typer
 
-from probeval.api.documents import (
-    GateDocument,
-    ModelComparisonsDocument,
-    ReuseDocument,
-)
 from probeval.cli.commands import Printed, verb
 from probeval.cli.output import write_json
 from probeval.errors import ProbevalError, did_you_mean
@@ -68,8 +63,7 @@ def outputs() -> dict[str, Any]:
     """The type of each verb's JSON: what its function returns."""
     from probeval.cli.app import app
 
-    old = {name: kind for name, (_, kind) in documents().items()}
-    return old | {name: kind for name, function in _verbs(app) if (kind := return_type(function)) is not None}
+    return {name: kind for name, function in _verbs(app) if (kind := return_type(function)) is not None}
 
 
 def _verbs(group: typer.Typer, before: str = "") -> Iterator[tuple[str, Any]]:
@@ -90,85 +84,3 @@ def _described(kind: Any) -> str:
     classes = [get_args(part)[0] if get_args(part) else part for part in parts]
     lines = [(inspect.getdoc(one) or "").partition("\n")[0].removesuffix(".") for one in classes]
     return "; or ".join(line[:1].lower() + line[1:] for line in lines)
-
-
-def documents() -> dict[str, tuple[str, Any]]:
-    """The JSON output of each verb: a description and a type."""
-    from probeval.cli import documents as printed
-    from probeval.preferences.scoring import DocumentScoresDocument
-    from probeval.relevance.aggregation.result import AggregationDocument
-    from probeval.relevance.cards.card import CardDocument
-    from probeval.reliability.documents import PairwiseDocument
-    from probeval.reliability.dstudy import DStudies, DStudyDocument
-    from probeval.reliability.gstudy import GStudies, GStudyDocument
-    from probeval.reliability.posterior import ScorePosteriorDocument
-    from probeval.simulation.documents import SimulationDocument
-    from probeval.simulation.planned import PlanDocument
-    from probeval.simulation.reuse import ReuseStudyDocument
-    from probeval.simulation.validation import ValidationDocument
-    from probeval.studies.curves import CurvesDocument
-    from probeval.studies.meta import MetaStudyDocument
-    from probeval.studies.multiplicity import MultiplicityDocument
-    from probeval.studies.pools.documents import PoolStudyDocument
-    from probeval.studies.satisfaction_documents import UserStudyDocument
-
-    return {
-        "demo": ("the results of the demo", printed.DemoDocument),
-        "plan": ("the options for a target", PlanDocument),
-        "simulate": ("trajectories of policies", SimulationDocument),
-        "judge": ("the address of the judging page", object),
-        "users create": ("the questions of a study", object),
-        "users serve": ("the address of the page of a study", object),
-        "users report": ("the results of a study", UserStudyDocument),
-        "aggregate": ("aggregated votes and their workers, or scores", AggregationDocument | DocumentScoresDocument),
-        "convert": ("the written judgments", printed.ConvertDocument),
-        "report": ("a written report", printed.ReportDocument),
-        "reuse": ("later systems, or every team left out", ReuseDocument | ReuseStudyDocument),
-        "gate": ("the verdict on a new system", GateDocument),
-        "compare": ("every pair of systems", ModelComparisonsDocument | PairwiseDocument | ScorePosteriorDocument),
-        "curves": ("precision-recall and ROC curves, and counts", CurvesDocument),
-        "gstudy": ("components of variance", GStudyDocument | GStudies),
-        "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),
-        "meta": ("measures, scales and tests compared", MetaStudyDocument),
-        "pool": ("pools compared, by campaign", PoolStudyDocument),
-        "fit": ("a fitted model", CardDocument),
-        "models": ("the built-in models", list[printed.ModelDocument]),
-        "models show": ("a fitted model", CardDocument),
-        "features": (
-            "the features of every pair, or relevance by multiplicity",
-            list[dict[str, str | float]] | MultiplicityDocument,
-        ),
-        "validate": ("calibration on held-out campaigns", ValidationDocument),
-        "doctor": ("the state of the installation", printed.DoctorDocument),
-        "campaign create": ("the status of the campaign", object),
-        "campaign status": ("the status of the campaign", object),
-        "campaign next": ("questions for an assessor", object),
-        "campaign record": ("the recorded events", object),
-        "campaign answer": ("the recorded event", object),
-        "campaign judge": ("what was judged on the terminal", object),
-        "campaign adjudicate": (
-            "the settled grade or order, or the open disagreements",
-            object,
-        ),
-        "campaign guideline": (
-            "the guideline for assessors, or those of single queries",
-            object,
-        ),
-        "campaign queries": ("the texts of the queries", object),
-        "campaign topics": ("the topics and their assessors", object),
-        "campaign gold": ("the gold pairs and their answers", object),
-        "campaign import": ("the imported judgments, answers and labels", object),
-        "campaign change": ("the changed settings", object),
-        "campaign pause": ("the phase of the campaign", object),
-        "campaign resume": ("the phase of the campaign", object),
-        "campaign close": ("the phase of the campaign", object),
-        "campaign reopen": ("the phase of the campaign", object),
-        "campaign log": ("the changes of the campaign", object),
-        "campaign runs add": ("the late runs", object),
-        "campaign assessors add": ("the link of an assessor", object),
-        "campaign assessors list": ("those who may sign in", object),
-        "campaign assessors revoke": ("the revoked invitation", object),
-        "campaign backup": ("the checked copy", object),
-        "campaign restore": ("the checked copy", object),
-        "campaign check": ("the integrity of the store", object),
-    }

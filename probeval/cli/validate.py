@@ -11,7 +11,7 @@ from probeval.api.campaigns import CampaignFolders, as_campaigns
 from probeval.api.evidence import Observers, with_observers
 from probeval.api.settings import Checkpoints, Depth, Jobs, Scheduler, Seed, Work
 from probeval.cli.commands import Output, verb
-from probeval.cli.output import Messages, check_picture, write_pictures, write_result
+from probeval.cli.output import check_picture, write_pictures
 from probeval.records import About
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def validate(
         Path | None,
         About("Plot accuracy against confidence; FILE-checkpoints shows calibration by share judged.", metavar="FILE"),
     ] = None,
-) -> None:
+) -> Validation:
     """Hold out each campaign, judge part of it, and compare the models' confidence with the full judgments.
 
     Only systems with more than .99 of their retrieved documents judged are included. A campaign without any is used for
@@ -93,12 +93,8 @@ def validate(
     check_picture(plot)
     result = output.messages.warned(given.run)
     if plot is not None:
-        _plot(result, plot, output.messages)
-    write_result(result, output.output_format)
+        from probeval.plots import plot_checkpoints, plot_reliability  # slow to import
 
-
-def _plot(result: Validation, path: Path, messages: Messages) -> None:
-    from probeval.plots import plot_checkpoints, plot_reliability
-
-    beside = path.with_name(f"{path.stem}-checkpoints{path.suffix}")
-    write_pictures({path: plot_reliability(result), beside: plot_checkpoints(result)}, messages)
+        beside = plot.with_name(f"{plot.stem}-checkpoints{plot.suffix}")
+        write_pictures({plot: plot_reliability(result), beside: plot_checkpoints(result)}, output.messages)
+    return result

@@ -33,8 +33,8 @@ def plot_reliability(validation: Validation, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(lowest - 0.02, 1.02)
     ax.set_xlabel("stated confidence that one system is better")
     ax.set_ylabel("share of these pairs that are in the true order")
-    campaigns = list(dict.fromkeys(validation_run.campaign for validation_run in validation.validation_runs))
-    entitle(ax, listed(campaigns), size=9)
+    collections = list(dict.fromkeys(one.collection for one in validation.validation_runs))
+    entitle(ax, listed(collections), size=9)
     legend = ax.legend(loc="upper left", frameon=False)
     for handle in legend.legend_handles[1:]:
         handle.set_sizes([50])  # type: ignore[union-attr]

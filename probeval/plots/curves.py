@@ -70,8 +70,8 @@ def plot_trajectories(simulation: Simulation) -> Axes:
     for ax in axes[0]:
         ax.set_xlabel("")
     legend_below(axes[0, 0], columns=4)
-    first = simulation.trajectories[0]
-    title = f"{literal(first.metric)}, {first.systems} systems, {first.pool:,} pairs"
+    setup = simulation.setup
+    title = f"{literal(setup.metric)}, {setup.systems} systems, {setup.pool:,} pairs"
     figure.suptitle(title, fontsize=10, x=0.02, ha="left")
     top: Axes = axes[0, 0]
     return top

@@ -19,7 +19,7 @@ from probeval.plots import plot_trajectory
 from probeval.reports.page import Page, Part, Prose, Quote, Section, Table
 from probeval.reports.pages import reproduction
 from probeval.reports.pictures import draw
-from probeval.simulation import Bins, Point, Simulation, Trajectory, TrajectoryStep
+from probeval.simulation import Bins, Point, ReplaySetup, Simulation, Trajectory, TrajectoryStep
 from probeval.simulation.trajectory import LASTS
 
 __all__ = ["read_simulation", "report_simulation"]
@@ -42,7 +42,7 @@ STOPS = (
 )
 POINTS = (
     "At the checkpoints. Tau top15: tau among the 15 truly best systems. Calibration excess: distance of confidence "
-    "from accuracy, less that of a perfectly calibrated model, with its p. Coverage: share of systems whose 95% "
+    "from accuracy, minus that of a perfectly calibrated model, with its p. Coverage: share of systems whose 95% "
     "interval holds the true score."
 )
 
@@ -376,6 +376,15 @@ def _paragraph(document: Mapping[str, Any], outcomes: Sequence[PolicyOutcome]) -
 
 def _simulation(document: Mapping[str, Any]) -> Simulation:
     """Return the trajectories of a document, with its checkpoints as steps."""
+    setup = ReplaySetup(
+        metric=document["metric"],
+        pool=int(document["pool"]),
+        offered=int(document["offered"]),
+        systems=int(document["systems"]),
+        stopping=document["stopping"],
+        until=float(document["until"]),
+        noise=float(document["noise"]),
+    )
     none = Bins((), (), ())
     trajectories = []
     for one in document["policies"]:
@@ -388,13 +397,10 @@ def _simulation(document: Mapping[str, Any]) -> Simulation:
         steps = {p.judged: TrajectoryStep(p.judged, p.confidence, p.accuracy, p.tau) for p in points} | {at.judged: at}
         trajectories.append(
             Trajectory(
+                setup=setup,
                 policy=one["policy"],
                 model=one["model"],
-                metric=document["metric"],
                 seed=int(one["seed"]),
-                pool=int(document["pool"]),
-                offered=int(document["offered"]),
-                systems=int(document["systems"]),
                 steps=tuple(steps[n] for n in sorted(steps)),
                 points=points,
                 rules=(),
@@ -402,9 +408,6 @@ def _simulation(document: Mapping[str, Any]) -> Simulation:
                 reasons=tuple(stop["reasons"]),
                 order=(),
                 alarm=one["alarm"],
-                stopping=document["stopping"],
-                until=float(document["until"]),
-                noise=float(document["noise"]),
             )
         )
     return Simulation(tuple(trajectories))

@@ -1,6 +1,6 @@
 """Selection of the next pairs to judge, and stopping rules."""
 
-from probeval.selection.audit import AuditDocument, AuditReport, Pick, audit, foresee
+from probeval.selection.audit import AuditedDifference, AuditedSystem, AuditReport, Pick, audit, foresee
 from probeval.selection.batch import Batch, choose
 from probeval.selection.comparisons import PairQuestion, Preference, Ratio
 from probeval.selection.context import SelectionContext
@@ -36,8 +36,9 @@ __all__ = [
     "GOALS",
     "POLICIES",
     "RULES",
-    "AuditDocument",
     "AuditReport",
+    "AuditedDifference",
+    "AuditedSystem",
     "Batch",
     "ClassicalScore",
     "ErrorCorrection",

@@ -14,11 +14,10 @@ win. See docs/theory/judging.md#audit.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypedDict, cast
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
-import pandas as pd
 from scipy.sparse import csr_array
 
 from probeval.arrays import Floats
@@ -29,7 +28,7 @@ from probeval.selection.bets import BETS, Residuals, e_process
 from probeval.selection.judging import JudgingState
 from probeval.ties import TIE
 
-__all__ = ["FEWEST", "AuditDocument", "AuditReport", "Pick", "audit", "foresee", "unbiased"]
+__all__ = ["FEWEST", "AuditReport", "AuditedDifference", "AuditedSystem", "Pick", "audit", "foresee", "unbiased"]
 
 ALPHA = 0.05  # the probability of a false alarm, and of an interval without the truth, over all looks together
 FEWEST = 10  # draws below which the sample tells nothing
@@ -111,145 +110,65 @@ def foresee(state: JudgingState, batch: Batch) -> tuple[Pick, ...]:
     return tuple(out)
 
 
-class AuditedSystem(TypedDict):
-    """The level of a system by the model and by the sample.
-
-    Parameters
-    ----------
-    model
-        By the model.
-    sample, lower, upper
-        By the sample, with limits that hold at every look; null with fewer than ten draws, the limits also with fewer
-        than ten draws of the documents of the system.
-    """
+@dataclass(frozen=True)
+class AuditedSystem:
+    """The level of a system by the model and by the sample."""
 
     system: str
-    model: float
-    sample: float | None
-    lower: float | None
-    upper: float | None
+    model: Annotated[float, "By the model."]
+    sample: Annotated[float | None, "By the sample; null with fewer than ten draws."]
+    lower: Annotated[
+        float | None,
+        "The lower limit by the sample, which holds at every look; null with fewer than ten draws of the documents of "
+        "the system.",
+    ]
+    upper: Annotated[float | None, "The upper limit by the sample."]
 
 
-class AuditedDifference(TypedDict):
-    """The difference in level of two systems by the model and by the sample.
+@dataclass(frozen=True)
+class AuditedDifference:
+    """The difference in level of two systems by the model and by the sample."""
 
-    Parameters
-    ----------
-    a, b
-        The systems of the goal's closest comparison.
-    model
-        The level of a minus that of b by the model.
-    sample, lower, upper
-        By the sample, with limits that hold at every look; null with fewer than ten draws of documents that count for
-        one of the two more than for the other.
-    """
-
-    a: str
-    b: str
-    model: float
-    sample: float | None
-    lower: float | None
-    upper: float | None
-
-
-class AuditDocument(TypedDict):
-    """The audit of a campaign.
-
-    Parameters
-    ----------
-    metric, linear
-        The measure, and whether the level is its mean score; otherwise it is the mean weighted gain.
-    draws, judged
-        Judged pairs that were drawn at random, and all that the alarm bets on.
-    model, model_lower, model_upper
-        The level by the model, and its 95% interval.
-    sample, lower, upper
-        The level by the sample, and an interval that holds at every look; null with too few draws.
-    evidence
-        The wealth of the bets against the model now: 1 at the start, an alarm at 20.
-    alarm
-        The number of judgments at which the alarm was raised; null if it was not.
-    finding
-        In what way the model is wrong, if there is an alarm.
-    systems
-        One entry per system.
-    difference
-        The closest comparison, where the goal compares two sides; else null.
-    """
-
-    metric: str
-    linear: bool
-    draws: int
-    judged: int
-    model: float
-    model_lower: float
-    model_upper: float
-    sample: float | None
-    lower: float | None
-    upper: float | None
-    evidence: float
-    alarm: int | None
-    finding: str
-    systems: list[AuditedSystem]
-    difference: AuditedDifference | None
+    a: Annotated[str, "A system of the goal's closest comparison."]
+    b: Annotated[str, "The other one."]
+    model: Annotated[float, "The level of a minus that of b by the model."]
+    sample: Annotated[
+        float | None,
+        "The same by the sample; null with fewer than ten draws of documents that count for one of the two more than "
+        "for the other.",
+    ]
+    lower: Annotated[float | None, "The lower limit by the sample, which holds at every look."]
+    upper: Annotated[float | None, "The upper limit by the sample."]
 
 
 @dataclass(frozen=True, repr=False)
 class AuditReport(Result):
-    """The level and the systems by the model and by the sample, and whether they part ways.
+    """The audit of a campaign: the level by the model and by the sample, and whether they part ways."""
 
-    Parameters
-    ----------
-    metric, linear
-        The measure, and whether the level is its mean score over systems; otherwise it is the mean weighted gain.
-    draws, judged
-        The number of judged pairs that were drawn at random, and of all judged pairs that the alarm bets on.
-    model, model_lower, model_upper
-        The level by the model, and its 95% interval.
-    sample, lower, upper
-        The level by the sample, and an interval that holds at every look; None with fewer than ten draws.
-    evidence
-        The wealth of the bets against the model now.
-    alarm
-        The number of judgments at which the alarm was raised; None if it was not.
-    finding
-        In what way the model is wrong, if there is an alarm; else empty.
-    systems
-        One row per system, in the order of the runs.
-    difference
-        The closest comparison, where the goal compares two sides; else None.
-    """
-
-    metric: str
-    linear: bool
-    draws: int
-    judged: int
-    model: float
-    model_lower: float
-    model_upper: float
-    sample: float | None
-    lower: float | None
-    upper: float | None
-    evidence: float
-    alarm: int | None
-    finding: str
-    systems: tuple[AuditedSystem, ...]
-    difference: AuditedDifference | None = None
+    metric: Annotated[str, "The measure."]
+    linear: Annotated[bool, "Whether the level is its mean score over systems; otherwise it is the mean weighted gain."]
+    draws: Annotated[int, "The number of judged pairs that were drawn at random."]
+    judged: Annotated[int, "The number of judged pairs that the alarm bets on."]
+    model: Annotated[float, "The level by the model."]
+    model_lower: Annotated[float, "The lower end of its 95% interval."]
+    model_upper: Annotated[float, "The upper end of its 95% interval."]
+    sample: Annotated[float | None, "The level by the sample; null with fewer than ten draws."]
+    lower: Annotated[float | None, "The lower limit by the sample, which holds at every look; null with too few draws."]
+    upper: Annotated[float | None, "The upper limit by the sample; null with too few draws."]
+    evidence: Annotated[float, "The wealth of the bets against the model now: 1 at the start, an alarm at 20."]
+    alarm: Annotated[int | None, "The number of judgments at which the alarm was raised; null if it was not."]
+    finding: Annotated[str, "In what way the model is wrong, if there is an alarm; else empty."]
+    systems: Annotated[tuple[AuditedSystem, ...], "One entry per system, in the order of the runs."]
+    difference: Annotated[
+        AuditedDifference | None, "The closest comparison, where the goal compares two sides; else null."
+    ] = None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AuditReport:
         """From plain data."""
-        return cls(**{**data, "systems": tuple(data["systems"])})
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per system: its level by the model and by the sample, with the limits of the latter."""
-        frame = pd.DataFrame(list(self.systems), columns=list(AuditedSystem.__annotations__))
-        return frame.astype(dict.fromkeys(("model", "sample", "lower", "upper"), float))
-
-    def to_dict(self) -> AuditDocument:
-        """As plain data for JSON."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return cast("AuditDocument", {**plain, "systems": list(self.systems)})
+        systems = tuple(AuditedSystem(**row) for row in data["systems"])
+        found = data.get("difference")  # those of earlier versions have none
+        return cls(**{**data, "systems": systems, "difference": None if found is None else AuditedDifference(**found)})
 
     def _headline(self) -> str:
         return f"{self.draws:,} pairs drawn at random, {'no alarm' if self.alarm is None else 'alarm'}"
@@ -281,15 +200,15 @@ class AuditReport(Result):
     def _compared(self) -> tuple[str, ...]:
         """The difference of two systems by the model and by the sample, and whether these contradict each other."""
         found = self.difference
-        if found is None or found["sample"] is None or found["lower"] is None or found["upper"] is None:
+        if found is None or found.sample is None or found.lower is None or found.upper is None:
             return ()
         said = (
-            f"{found['a']} minus {found['b']}: {found['model']:+.4f} by the model, {found['sample']:+.4f} by the pairs "
-            f"drawn at random ({found['lower']:+.4f} to {found['upper']:+.4f})."
+            f"{found.a} minus {found.b}: {found.model:+.4f} by the model, {found.sample:+.4f} by the pairs "
+            f"drawn at random ({found.lower:+.4f} to {found.upper:+.4f})."
         )
-        if found["lower"] <= found["model"] <= found["upper"]:
+        if found.lower <= found.model <= found.upper:
             return (said,)
-        flattered = found["a"] if found["model"] > found["upper"] else found["b"]
+        flattered = found.a if found.model > found.upper else found.b
         return (
             said,
             f"The draws contradict the model, which favours {flattered}: check whether labels do, and rely on "
@@ -351,8 +270,8 @@ def audit(state: JudgingState, chosen: Sequence[tuple[int, Pick]]) -> AuditRepor
         alarm=alarm,
         finding=finding,
         systems=tuple(
-            {"system": name, "model": float(own[a]), "sample": _known(s), "lower": _known(low), "upper": _known(high)}
-            for a, (name, s, low, high) in enumerate(zip(context.runs.systems, *sample, strict=True))
+            AuditedSystem(name, float(own[a]), *map(_known, limits))
+            for a, (name, *limits) in enumerate(zip(context.runs.systems, *sample, strict=True))
         ),
         difference=None if compared is None else _difference(context.runs.systems, compared, own, apart),
     )
@@ -360,9 +279,7 @@ def audit(state: JudgingState, chosen: Sequence[tuple[int, Pick]]) -> AuditRepor
 
 def _difference(systems: Sequence[str], compared: tuple[int, int], own: Floats, sample: Floats) -> AuditedDifference:
     a, b = compared
-    mean, lower, upper = map(_known, sample[:, 0])
-    model = float(own[a] - own[b])
-    return {"a": systems[a], "b": systems[b], "model": model, "sample": mean, "lower": lower, "upper": upper}
+    return AuditedDifference(systems[a], systems[b], float(own[a] - own[b]), *map(_known, sample[:, 0]))
 
 
 def _known(value: float) -> float | None:

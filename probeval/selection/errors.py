@@ -1,6 +1,6 @@
-r"""The true error of absolute scores, given the stated one: corrections learned from replays of past campaigns.
+r"""The true error of absolute scores, given the stated one: corrections learned from replays of past collections.
 
-A model may state scores as surer than they are. Replays of finished campaigns show the true error at each stated
+A model may state scores as surer than they are. Replays of judged collections show the true error at each stated
 standard deviation; a stopping rule on this error needs no trust in the stated one. See docs/theory/judging.md#errors.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from probeval.data.files import write_bytes
 from probeval.display import Record
 from probeval.errors import SelectionError
 from probeval.relevance.models.base import FallbackModel, Predicts
+from probeval.results import Named, plain
 from probeval.scores import Scores
 
 __all__ = [
-    "CorrectionDocument",
     "ErrorCorrection",
     "add_corrections",
     "learn_curve",
@@ -56,38 +56,9 @@ def model_kind(model: Predicts) -> str:
     return "+".join(type(part).__name__ for part in parts)
 
 
-class CorrectionDocument(TypedDict):
-    """A correction as plain data.
-
-    Parameters
-    ----------
-    metric, model
-        The measure, and the kind of model.
-    campaigns
-        The campaigns that it was learned from.
-    sd, error
-        Stated standard deviations, rising, and the true mean absolute error at each.
-    """
-
-    metric: str
-    model: str
-    campaigns: list[str]
-    sd: list[float]
-    error: list[float]
-
-
 @dataclass(frozen=True, repr=False)
 class ErrorCorrection(Record):
     """The true mean absolute error of scores as a function of the stated standard deviation.
-
-    Parameters
-    ----------
-    metric, model
-        The measure, and the kind of model (:func:`model_kind`).
-    campaigns
-        The campaigns that it was learned from.
-    sd, errors
-        Stated standard deviations, rising from above 0, and the true mean absolute error at each, not falling.
 
     Examples
     --------
@@ -96,11 +67,11 @@ class ErrorCorrection(Record):
     (0.035, 0.02, 0.1)
     """
 
-    metric: str
-    model: str
-    campaigns: tuple[str, ...]
-    sd: tuple[float, ...]
-    errors: tuple[float, ...]
+    metric: Annotated[str, "The measure."]
+    model: Annotated[str, "The kind of model (:func:`model_kind`)."]
+    collections: Annotated[tuple[str, ...], "The collections that it was learned from.", Named("campaigns")]
+    sd: Annotated[tuple[float, ...], "Stated standard deviations, rising from above 0."]
+    errors: Annotated[tuple[float, ...], "The true mean absolute error at each, not falling.", Named("error")]
 
     def __post_init__(self) -> None:
         x, y = np.array(self.sd), np.array(self.errors)
@@ -127,32 +98,22 @@ class ErrorCorrection(Record):
         return float(x[above - 1] + share * (x[above] - x[above - 1]))
 
     def merged(self, other: ErrorCorrection) -> ErrorCorrection:
-        """Return the correction from the campaigns of both, each counting once; those must differ."""
-        twice = sorted(set(self.campaigns) & set(other.campaigns))
+        """Return the correction from the collections of both, each counting once; those must differ."""
+        twice = sorted(set(self.collections) & set(other.collections))
         if twice or (self.metric, self.model) != (other.metric, other.model):
             raise SelectionError(
                 f"Corrections are merged for one measure and model, from different campaigns; got {self.metric} by "
                 f"{self.model} and {other.metric} by {other.model}{', ' if twice else ''}{', '.join(twice)} in both."
             )
-        both = [(np.array(c.sd), np.array(c.errors)) for c in (self, other) for _ in c.campaigns]
-        return ErrorCorrection(self.metric, self.model, (*self.campaigns, *other.campaigns), *learn_curve(both))
-
-    def to_dict(self) -> CorrectionDocument:
-        """The correction as plain data for JSON."""
-        return {
-            "metric": self.metric,
-            "model": self.model,
-            "campaigns": list(self.campaigns),
-            "sd": list(self.sd),
-            "error": list(self.errors),
-        }
+        both = [(np.array(c.sd), np.array(c.errors)) for c in (self, other) for _ in c.collections]
+        return ErrorCorrection(self.metric, self.model, (*self.collections, *other.collections), *learn_curve(both))
 
     @classmethod
-    def from_dict(cls, document: Any) -> ErrorCorrection:
+    def from_dict(cls, data: Any) -> ErrorCorrection:
         """Build from plain data."""
         try:
-            sd, errors = (tuple(float(v) for v in document[name]) for name in ("sd", "error"))
-            return cls(document["metric"], document["model"], tuple(document["campaigns"]), sd, errors)
+            sd, errors = (tuple(float(v) for v in data[name]) for name in ("sd", "error"))
+            return cls(data["metric"], data["model"], tuple(data["campaigns"]), sd, errors)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise SelectionError(f"A correction has metric, model, campaigns, sd and error; got {error!r}.") from None
 
@@ -182,13 +143,13 @@ def add_corrections(corrections: Iterable[ErrorCorrection], path: Path) -> tuple
 
 def write_corrections(corrections: Iterable[ErrorCorrection], path: Path) -> None:
     """Write corrections to a file, one per measure and kind of model."""
-    text = json.dumps([c.to_dict() for c in corrections], indent=1)
+    text = json.dumps(plain(list(corrections)), indent=1)
     write_bytes(Path(path), (text + "\n").encode())
 
 
 @cache
 def published_corrections() -> tuple[ErrorCorrection, ...]:
-    """Return the corrections shipped with probeval, learned from public campaigns."""
+    """Return the corrections shipped with probeval, learned from public collections."""
     return read_corrections(FILE)
 
 

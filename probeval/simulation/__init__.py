@@ -1,7 +1,7 @@
-"""Simulations: finished campaigns judged again in part and compared with their full judgments; forecasts and plans."""
+"""Simulations: collections judged again in part and compared with their full judgments; forecasts and plans."""
 
 from probeval.simulation.errors import learn_errors
-from probeval.simulation.forecast import Forecast, forecast
+from probeval.simulation.forecast import Forecast, ForecastStep, forecast
 from probeval.simulation.heldout import HeldOut, restrict
 from probeval.simulation.plan import TARGETS, Plan, Planned, Prices, Variants, plan, resize
 from probeval.simulation.points import BINS, Bins, Point, measure_point, tau_and_accuracy, top_tau
@@ -9,11 +9,11 @@ from probeval.simulation.protocol import Contender, SimulationProtocol, label_ba
 from probeval.simulation.questions import QuestionStep, QuestionTrajectory, SimulatedComparer, replay_questions
 from probeval.simulation.replay import SimulatedAssessor, replay
 from probeval.simulation.reuse import ReuseStudy, leave_teams_out
+from probeval.simulation.seeds import PolicyComparison, SeedSummary
 from probeval.simulation.significance_rules import RuleDecisions, RuleSettings, apply_rules
-from probeval.simulation.simulate import simulate
-from probeval.simulation.trajectory import Simulation, Trajectory, TrajectoryStep, lasting
-from probeval.simulation.validate import CHECKPOINTS, MODELS, FitFunction, validate
-from probeval.simulation.validation import MARKS, Validation, ValidationRun
+from probeval.simulation.simulate import Simulation, simulate
+from probeval.simulation.trajectory import ReplaySetup, Trajectory, TrajectoryStep, lasting
+from probeval.simulation.validate import CHECKPOINTS, MARKS, MODELS, FitFunction, Validation, ValidationRun, validate
 
 __all__ = [
     "BINS",
@@ -25,16 +25,20 @@ __all__ = [
     "Contender",
     "FitFunction",
     "Forecast",
+    "ForecastStep",
     "HeldOut",
     "Plan",
     "Planned",
     "Point",
+    "PolicyComparison",
     "Prices",
     "QuestionStep",
     "QuestionTrajectory",
+    "ReplaySetup",
     "ReuseStudy",
     "RuleDecisions",
     "RuleSettings",
+    "SeedSummary",
     "SimulatedAssessor",
     "SimulatedComparer",
     "Simulation",

@@ -1,4 +1,4 @@
-"""The true error of absolute scores, learned from replays of past campaigns."""
+"""The true error of absolute scores, learned from replays of past collections."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["learn_errors"]
 def learn_errors(trajectories: Iterable[Trajectory]) -> tuple[ErrorCorrection, ...]:
     """Return the true error at each stated standard deviation, one correction per measure and kind of model.
 
-    Replays of several campaigns count equally, and so do those of several seeds of one.
+    Replays of several collections count equally, and so do those of several seeds of one.
 
     Parameters
     ----------
     trajectories
-        Replays of past campaigns (:func:`simulate`), by one policy or several, from no judgments to many.
+        Replays of past collections (:func:`simulate`), by one policy or several, from no judgments to many.
 
     Examples
     --------
@@ -35,12 +35,12 @@ def learn_errors(trajectories: Iterable[Trajectory]) -> tuple[ErrorCorrection, .
     """
     groups: dict[tuple[str, str], list[Trajectory]] = {}
     for one in trajectories:
-        groups.setdefault((one.metric, one.kind), []).append(one)
+        groups.setdefault((one.setup.metric, one.kind), []).append(one)
     if not groups:
-        raise SelectionError("Errors are learned from replays of past campaigns; got none.")
+        raise SelectionError("Errors are learned from replays of past collections; got none.")
     found = []
     for (metric, kind), members in groups.items():
         traces = [(np.array([s.sd for s in t.steps]), np.array([s.mae for s in t.steps])) for t in members]
-        campaigns = tuple(dict.fromkeys(t.campaign for t in members))
-        found.append(ErrorCorrection(metric, kind, campaigns, *learn_curve(traces)))
+        collections = tuple(dict.fromkeys(t.setup.collection for t in members))
+        found.append(ErrorCorrection(metric, kind, collections, *learn_curve(traces)))
     return tuple(found)

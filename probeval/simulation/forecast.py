@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
-from typing import TypedDict
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -24,8 +24,7 @@ from probeval.display import Table
 from probeval.errors import ProbevalWarning, SelectionError
 from probeval.parallel import parallel
 from probeval.reporting import SILENT, Reporter
-from probeval.results import Result
-from probeval.schema import records
+from probeval.results import Result, frame, key, rows
 from probeval.scores import Ranking
 from probeval.selection import JudgingState
 from probeval.ties import TIE
@@ -40,24 +39,15 @@ LASTS = 100  # judgments for which confidence must hold
 DOUBT = 0.2  # sd of the logarithm for model error, on top of the sd between trajectories
 
 
-class ForecastStep(TypedDict):
-    """A forecast after a number of judgments.
+@dataclass(frozen=True)
+class ForecastStep:
+    """A forecast after a number of judgments."""
 
-    Parameters
-    ----------
-    judged
-        The number of judgments, including those already made.
-    confidence, lower, upper
-        The mean confidence over pairs of systems: median and interval.
-    halfwidth
-        The median of the widest 95% half-width of a score.
-    """
-
-    judged: int
-    confidence: float
-    lower: float
-    upper: float
-    halfwidth: float
+    judged: Annotated[int, "The number of judgments, including those already made."]
+    confidence: Annotated[float, "The median of the mean confidence over pairs of systems."]
+    lower: Annotated[float, "The lower end of its interval."]
+    upper: Annotated[float, "The upper end of its interval."]
+    halfwidth: Annotated[float, "The median of the widest 95% half-width of a score."]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,7 +92,10 @@ class Forecast(Result):
         )
 
     def _between(self, passages: Floats, level: float) -> dict[str, float]:
-        """Return the interval of a log-normal predictive distribution, allowing for the small number of paths."""
+        """Return the interval of a log-normal predictive distribution, allowing for the small number of paths.
+
+        It lies between the judgments already made and the pool: with all pairs judged, every target is met.
+        """
         start = float(self.judged[0])
         ahead = np.log(np.maximum(passages - start, 1.0))
         n = len(ahead)
@@ -115,23 +108,20 @@ class Forecast(Result):
             return {"judgments": start, "lower": start, "upper": start}
         return {"judgments": min(start + float(np.exp(middle)), float(self.pool)), "lower": low, "upper": high}
 
-    def to_frame(self, *, level: float = LEVEL) -> pd.DataFrame:
-        """Return one row per step: judged, confidence (median), lower, upper, halfwidth."""
+    @key
+    def steps(self) -> tuple[ForecastStep, ...]:
+        """One entry per number of judgments, with 90% intervals."""
+        return self._steps(LEVEL)
+
+    def _steps(self, level: float) -> tuple[ForecastStep, ...]:
         tail = (1 - level) / 2
         low, middle, high = np.quantile(self.confidence, [tail, 0.5, 1 - tail], axis=0)
-        return pd.DataFrame(
-            {
-                "judged": self.judged,
-                "confidence": middle,
-                "lower": low,
-                "upper": high,
-                "halfwidth": np.median(self.halfwidth, axis=0),
-            }
-        )
+        width = np.median(self.halfwidth, axis=0)
+        return rows(ForecastStep, judged=self.judged, confidence=middle, lower=low, upper=high, halfwidth=width)
 
-    def to_dict(self, *, level: float = LEVEL) -> list[ForecastStep]:
-        """Return the steps as plain data for JSON."""
-        return records(self.to_frame(level=level), ForecastStep)
+    def to_frame(self, *, level: float = LEVEL) -> pd.DataFrame:
+        """Return one row per step: judged, confidence (median), lower, upper, halfwidth."""
+        return frame(self._steps(level), ForecastStep)
 
     def _headline(self) -> str:
         return f"{len(self.confidence)} paths from {self.judged[0]:,} to {self.judged[-1]:,} of {self.pool:,} pairs"
@@ -181,7 +171,7 @@ def forecast(
     paths
         The number of truths.
     most
-        The largest number of judgments to look ahead; by default all open pairs.
+        The largest number of judgments to look ahead; by default all unjudged pairs.
     noise
         The variance that an assessor's error adds to a pair's gain.
     confidence

@@ -1,4 +1,4 @@
-"""Held-out campaigns with known truth, and splits into training and test."""
+"""Held-out collections with known truth, and splits into training and test."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["HeldOut", "Split", "restrict", "split"]
 
 
 def restrict(collection: Collection, queries: Iterable[str]) -> Collection:
-    """Return the campaign with only these queries: their runs and judgments.
+    """Return the collection with only these queries: their runs and judgments.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def _on_queries(pool: Pool, at: Bools) -> tuple[Pool, Ints]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeldOut(Record):
-    """A campaign with known truth, to be judged again.
+    """A collection with known truth, to be judged again.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class HeldOut(Record):
     depth, scale
         The depth of the pool, and the scale of the grades.
     systems
-        The number of systems in the whole campaign.
+        The number of systems in the whole collection.
     """
 
     collection: Collection
@@ -130,7 +130,7 @@ class HeldOut(Record):
         return metric.scores(Lists(self.scale, gather(self.codes, runs.pairs), relevant_counts))
 
     def after(self, pairs: Ints) -> Collection:
-        """Return the campaign with only these pairs of the pool judged."""
+        """Return the collection with only these pairs of the pool judged."""
         judgments = self.collection.judgments
         assert judgments is not None
         return replace(
@@ -140,7 +140,7 @@ class HeldOut(Record):
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Training campaigns and a held-out one; splits with the same key have the same training campaigns."""
+    """Training collections and a held-out one; splits with the same key have the same training collections."""
 
     key: tuple[str, int]
     training: Sequence[Collection]
@@ -149,9 +149,9 @@ class Split:
 
 
 def split(collections: Sequence[Collection], depth: int, seeds: int, seed: int, reporter: Reporter) -> list[Split]:
-    """Hold out every campaign with known truth once per seed, with its training campaigns.
+    """Hold out every collection with known truth once per seed, with its training collections.
 
-    A campaign without a fully judged system is used for training only, at the depth to which it is judged
+    A collection without a fully judged system is used for training only, at the depth to which it is judged
     (:meth:`~probeval.data.Collection.judged_part`). One with groups of documents and fine grades is unlike the others,
     and is split into halves of its queries.
     """
@@ -170,15 +170,15 @@ def split(collections: Sequence[Collection], depth: int, seeds: int, seed: int, 
     alone = [name for name, h in held.items() if _is_unlike_others(h)]
     past = {c.name: c.judged_part(depth) for c in collections if c.name not in alone}
     out = []
-    for name, campaign in held.items():
+    for name, one in held.items():
         if name in alone:
             reporter.say(f"{name}: fitted on half of its queries, tested on the other half.")
-            out += [_halves(campaign, s, seed) for s in range(seeds)]
+            out += [_halves(one, s, seed) for s in range(seeds)]
             continue
         others = [c for other, c in past.items() if other != name]
         if not others:
             raise DataError(f"{name}: there is no other campaign to fit on. Name at least two.")
-        out += [Split((name, 0), others, campaign, s) for s in range(seeds)]
+        out += [Split((name, 0), others, one, s) for s in range(seeds)]
     if not out:
         raise DataError(f"no campaign has a system that is judged to depth {depth}.")
     return out

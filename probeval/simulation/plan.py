@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 
 from probeval.arrays import Ints
 from probeval.data.collection import Collection
@@ -17,17 +18,17 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.display import Record
+from probeval.display import Record, Table
 from probeval.errors import SelectionError, did_you_mean
 from probeval.metrics import AnyMetric, Metric
 from probeval.relevance.models.base import Predicts
 from probeval.reliability import GStudy, gstudy, power_of
 from probeval.reporting import SILENT, Reporter
+from probeval.results import UNSET, Result, UnsetType, frame, key
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Judging
-from probeval.simulation.forecast import LASTS, PATHS, Forecast, forecast
-from probeval.simulation.planned import Plan, Planned
+from probeval.simulation.forecast import LASTS, PATHS, Forecast, ForecastStep, forecast
 from probeval.streams import Purpose, stream
 
 __all__ = ["TARGETS", "Plan", "Planned", "Prices", "Variants", "parse_targets", "plan", "resize"]
@@ -42,6 +43,8 @@ TARGETS = {
 JUDGED = ("confidence", "halfwidth")  # targets that judgments can meet; the others depend on queries
 ABOUT_QUERIES = ("erho2", "phi", "power")
 STUDY_DRAWS = 200
+PILOT, PILOT_SHARE = 50, 0.03  # the minimum number of pairs in a pilot, and its share of a large pool
+DECIMALS = {"judgments": 0, "lower": 0, "upper": 0, "a_query": 1, "hours": 1, "cost": 2}  # in tables
 
 
 def parse_targets(text: str) -> dict[str, float]:
@@ -89,7 +92,7 @@ class Prices:
 
 @dataclass(frozen=True, repr=False)
 class Variants(Record):
-    """The variants of a campaign that a plan compares, and its assessors.
+    """The variants of a collection that a plan compares, and its assessors.
 
     Parameters
     ----------
@@ -115,8 +118,103 @@ class Variants(Record):
             raise SelectionError("A plan needs at least one assessor, and a disagreement between 0 and 1.")
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Planned(Result):
+    """An option of a plan and its expected outcome.
+
+    Parameters
+    ----------
+    ahead
+        The expected trajectory of judging.
+    """
+
+    queries: Annotated[int, "The number of queries."]
+    depth: Annotated[int, "The number of pooled ranks."]
+    assessors: Annotated[int, "The number of assessors per pair."]
+    labels: Annotated[bool, "Whether the pool has machine labels."]
+    judgments: Annotated[float, "The number of judgments needed, including those already made: the median."]
+    lower: Annotated[float, "The lower end of its 90% interval."]
+    upper: Annotated[float, "The upper end of its 90% interval."]
+    a_query: Annotated[float, "The judgments per query."]
+    pool: Annotated[int, "The number of pairs in the pool."]
+    confidence: Annotated[float | UnsetType, "The expected mean confidence, if it is a target."] = UNSET
+    halfwidth: Annotated[float | UnsetType, "The expected widest half-width, if it is a target."] = UNSET
+    erho2: Annotated[float | UnsetType, "The expected E rho^2, if it is a target."] = UNSET
+    phi: Annotated[float | UnsetType, "The expected Phi, if it is a target."] = UNSET
+    power: Annotated[float | UnsetType, "The expected power, if it is a target."] = UNSET
+    hours: Annotated[float, "The time of the judgments still to be made."]
+    cost: Annotated[float, "The cost of the judgments still to be made."]
+    meets: Annotated[bool, "Whether all targets are met."]
+    ahead: Forecast
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row."""
+        return frame([self], Planned)
+
+    def _headline(self) -> str:
+        return (
+            f"{self.queries} queries to depth {self.depth}, about {self.judgments:,.0f} judgments "
+            f"({self.lower:,.0f} to {self.upper:,.0f}) of {self.pool:,} pairs"
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return one row."""
+        return (Table(self.to_frame(), self._headline(), DECIMALS, ("judgments", "lower", "upper")),)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Result):
+    """A plan: its options, the cheapest that meets the targets first."""
+
+    targets: Annotated[dict[str, float], "The targets."]
+    options: Annotated[tuple[Planned, ...], "The options that meet the targets by rising cost, then the others."]
+
+    @key
+    def reached(self) -> bool:
+        """Whether any option meets the targets."""
+        return self.best is not None
+
+    @key
+    def curve(self) -> tuple[ForecastStep, ...]:
+        """The expected trajectory of judging with the first option."""
+        return self.options[0].ahead.steps
+
+    @property
+    def best(self) -> Planned | None:
+        """The cheapest option that meets the targets, or None."""
+        first = self.options[0]
+        return first if first.meets else None
+
+    def _headline(self) -> str:
+        wanted = ", ".join(f"{name} {value:g}" for name, value in self.targets.items())
+        return f"{len(self.options)} options for {wanted}"
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return one row per option."""
+        return (Table(self.to_frame(), "Options, cheapest first", DECIMALS, ("judgments", "lower", "upper")),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return the cheapest option, the meaning of the columns, and without judgments the advice to make some."""
+        best, first = self.best, self.options[0]
+        found = "No option reaches the target. Try more queries (--queries), or a lower target."
+        if best is not None:
+            found = f"Cheapest: {best._headline()}, {best.hours:,.1f} hours, cost {best.cost:,.2f}."
+        columns = (
+            "judgments, lower, upper: the total, with its 90% interval; a_query: per query; pool: pairs in the pool."
+        )
+        if first.ahead.judged[0]:
+            return found, columns
+        pilot = max(PILOT, round(first.pool * PILOT_SHARE, -1))
+        return (
+            found,
+            columns,
+            f"Judge about {pilot:.0f} pairs at random (probeval next RUNS --policy random) and plan again with "
+            "--qrels, for a narrower forecast.",
+        )
+
+
 def resize(collection: Collection, n: int, rng: np.random.Generator) -> Collection:
-    """Return the campaign with another number of queries.
+    """Return the collection with another number of queries.
 
     With fewer, a random sample; with more, all of them plus copies of random ones under new names, with the same lists
     and without judgments.
@@ -209,7 +307,7 @@ def plan(
     targets
         The targets to meet, all of them: see :data:`TARGETS`.
     variants
-        The numbers of queries, depths and assessors to compare, and the prices; by default the campaign as it is.
+        The numbers of queries, depths and assessors to compare, and the prices; by default the collection as it is.
     rope
         The largest difference that does not matter, for the target confidence.
     paths, n_jobs, scheduler, seed
@@ -304,8 +402,8 @@ def _planned(
     still = max(needed["judgments"] - made, 0.0) * k
     cost = still * prices.judgment + n * prices.query + (ahead.pool * prices.label if with_labels else 0.0)
     return Planned(
-        n, depth, k, with_labels, needed["judgments"], needed["lower"], needed["upper"], ahead.pool, expected, meets,
-        cost, still * prices.seconds / 3600, ahead,
+        queries=n, depth=depth, assessors=k, labels=with_labels, **needed, a_query=needed["judgments"] / max(n, 1),
+        pool=ahead.pool, **expected, hours=still * prices.seconds / 3600, cost=cost, meets=meets, ahead=ahead,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ See docs/theory/calibration.md#null.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from probeval.display import Record
 from probeval.errors import ScoreError
 from probeval.reliability.correlation import spearman
 from probeval.reliability.multiple import significant_signs
+from probeval.results import HIDDEN
 from probeval.scores import Ranking, Scores
 from probeval.selection.errors import stated_sd
 from probeval.ties import TIE, signs
@@ -25,7 +26,6 @@ __all__ = [
     "BINS",
     "Bins",
     "Point",
-    "PointDocument",
     "measure_point",
     "right_verdicts",
     "significant_pairs",
@@ -70,146 +70,44 @@ class Bins(Record):
         return pd.DataFrame(dict(zip(names, columns, strict=True)))
 
 
-class PointDocument(TypedDict):
-    """The accuracy and calibration of a ranking after some judgments, against the ranking with all judgments.
-
-    Parameters
-    ----------
-    judged, fraction
-        The number of judged pairs, and their share of the pool.
-    confidence
-        The mean stated confidence over pairs of systems.
-    accuracy
-        The share of pairs of systems in the true order; a tie in one ranking counts 1/2, in both 1. With a rope, ties
-        count as right if the true scores differ by no more than the rope.
-    accuracy_p
-        The probability that a perfectly calibrated model is right about no more pairs of systems than this one: small
-        if the accuracy is below the stated confidence by more than chance.
-    accuracy_significant
-        The same, but pairs without a significant true difference count as right.
-    tau, rho
-        Kendall's tau-a, and Spearman's correlation.
-    tau_top15
-        Kendall's tau-a among the 15 truly best systems, and those tied with the last of them.
-    rmse_difference, mae
-        Root mean squared error of the differences, mean absolute error of the scores.
-    sd
-        The stated standard deviation of scores: the root of their mean variance over systems.
-    calibration_error, calibration_excess, calibration_p
-        The mean distance between accuracy and stated confidence; its excess over the mean of a perfectly calibrated
-        model; and the probability that such a model has as large an error.
-    coverage, centred_coverage, centred_coverage_null05
-        The share of systems whose interval holds the true score; the same for scores less their mean over systems; and
-        the 5% quantile of the latter under perfect calibration.
-    level_z
-        The error of the mean score in standard deviations.
-    """
-
-    judged: int
-    fraction: float
-    confidence: float
-    accuracy: float
-    accuracy_p: float
-    accuracy_significant: float
-    tau: float
-    tau_top15: float
-    rho: float
-    rmse_difference: float
-    mae: float
-    sd: float
-    calibration_error: float
-    calibration_excess: float
-    calibration_p: float
-    coverage: float
-    centred_coverage: float
-    level_z: float
-    centred_coverage_null05: float
-
-
 @dataclass(frozen=True, repr=False)
 class Point(Record):
-    """The accuracy and calibration of a ranking after some judgments, against the ranking with all judgments.
+    """The accuracy and calibration of a ranking after some judgments, against the ranking with all judgments."""
 
-    Parameters
-    ----------
-    judged, fraction
-        The number of judged pairs, and their share of the pool.
-    confidence
-        The mean stated confidence over pairs of systems.
-    accuracy
-        The share of pairs of systems in the true order (:func:`right_verdicts`); a tie in one ranking counts 1/2, in
-        both 1.
-    accuracy_p
-        The probability that a perfectly calibrated model is right about no more pairs of systems, true ties left out:
-        small if the accuracy is below the stated confidence by more than chance.
-    accuracy_significant
-        The same, but pairs without a significant true difference (at .05) count as right.
-    tau, rho
-        Kendall's tau-a, and Spearman's correlation (Pearson's of the ranks, ties sharing theirs).
-    tau_top15
-        Kendall's tau-a among the 15 truly best systems (:func:`top_tau`).
-    rmse_difference, mae
-        Root mean squared error of the differences, mean absolute error of the scores.
-    sd
-        The stated standard deviation of scores: the root of their mean variance over systems.
-    calibration_error
-        The mean distance between accuracy and mean confidence over :data:`BINS`; true ties are left out.
-    calibration_excess, calibration_p
-        The excess over the mean error of a perfectly calibrated model, and the probability of as large an error.
-    coverage, centred_coverage
-        The share of systems whose interval holds the true score; the same for scores less their mean over systems.
-    level_z
-        The error of the mean score in standard deviations.
-    centred_coverage_null05
-        The 5% quantile of centred coverage under perfect calibration.
-    bins
-        The bins of the calibration error.
-    """
-
-    judged: int
-    fraction: float
-    confidence: float
-    accuracy: float
-    accuracy_p: float
-    accuracy_significant: float
-    tau: float
-    tau_top15: float
-    rho: float
-    rmse_difference: float
-    mae: float
-    sd: float
-    calibration_error: float
-    calibration_excess: float
-    calibration_p: float
-    coverage: float
-    centred_coverage: float
-    level_z: float
-    centred_coverage_null05: float
-    bins: Bins
-
-    def to_dict(self) -> PointDocument:
-        """Return the figures as plain data, without the bins."""
-        return {
-            "judged": self.judged,
-            "fraction": self.fraction,
-            "confidence": self.confidence,
-            "accuracy": self.accuracy,
-            "accuracy_p": self.accuracy_p,
-            "accuracy_significant": self.accuracy_significant,
-            "tau": self.tau,
-            "tau_top15": self.tau_top15,
-            "rho": self.rho,
-            "rmse_difference": self.rmse_difference,
-            "mae": self.mae,
-            "sd": self.sd,
-            "calibration_error": self.calibration_error,
-            "calibration_excess": self.calibration_excess,
-            "calibration_p": self.calibration_p,
-            "coverage": self.coverage,
-            "centred_coverage": self.centred_coverage,
-            "level_z": self.level_z,
-            "centred_coverage_null05": self.centred_coverage_null05,
-        }
+    judged: Annotated[int, "The number of judged pairs."]
+    fraction: Annotated[float, "Their share of the pool."]
+    confidence: Annotated[float, "The mean stated confidence over pairs of systems."]
+    accuracy: Annotated[
+        float,
+        "The share of pairs of systems in the true order; a tie in one ranking counts 1/2, in both 1. With a rope, "
+        "ties count as right if the true scores differ by no more than the rope.",
+    ]
+    accuracy_p: Annotated[
+        float,
+        "The probability that a perfectly calibrated model is right about no more pairs of systems than this one, true "
+        "ties left out: small if the accuracy is below the stated confidence by more than chance.",
+    ]
+    accuracy_significant: Annotated[
+        float, "The accuracy if pairs without a significant true difference (at .05) count as right."
+    ]
+    tau: Annotated[float, "Kendall's tau-a."]
+    tau_top15: Annotated[
+        float, "Kendall's tau-a among the 15 truly best systems, and those tied with the last of them."
+    ]
+    rho: Annotated[float, "Spearman's correlation: Pearson's of the ranks, ties sharing theirs."]
+    rmse_difference: Annotated[float, "The root mean squared error of the differences."]
+    mae: Annotated[float, "The mean absolute error of the scores."]
+    sd: Annotated[float, "The stated standard deviation of scores: the root of their mean variance over systems."]
+    calibration_error: Annotated[
+        float, "The mean distance between accuracy and stated confidence over bins; true ties are left out."
+    ]
+    calibration_excess: Annotated[float, "Its excess over the mean of a perfectly calibrated model."]
+    calibration_p: Annotated[float, "The probability that such a model has as large an error."]
+    coverage: Annotated[float, "The share of systems whose interval holds the true score."]
+    centred_coverage: Annotated[float, "The same for scores minus their mean over systems."]
+    level_z: Annotated[float, "The error of the mean score in standard deviations."]
+    centred_coverage_null05: Annotated[float, "The 5% quantile of centred coverage under perfect calibration."]
+    bins: Annotated[Bins, HIDDEN]  # those of the calibration error
 
 
 def measure_point(
@@ -224,7 +122,7 @@ def measure_point(
 ) -> Point:
     r"""Compare a distribution of scores with the true scores.
 
-    A campaign has one truth, and its pairs of systems share documents, so even a perfectly calibrated model has some
+    A collection has one truth, and its pairs of systems share documents, so even a perfectly calibrated model has some
     calibration error. The p-value compares the error :math:`e` with errors :math:`e_i` on truths drawn from the model:
 
     .. math:: p = \frac{1 + |\{i : e_i \ge e\}|}{1 + n}
@@ -391,7 +289,7 @@ def significant_pairs(query_truth: Floats, test: str = "t") -> Bools:
 
 
 def _centred_interval(scores: Scores, level: float) -> tuple[Floats, Floats]:
-    """Return the interval of each system's score less the mean over systems, shapes (system,)."""
+    """Return the interval of each system's score minus the mean over systems, shapes (system,)."""
     tail = (1 - level) / 2
     if scores.family == "empirical":
         drawn = scores.joint.draws

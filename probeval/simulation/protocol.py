@@ -118,15 +118,15 @@ def label_baselines(metric: AnyMetric, *, column: str | None = None) -> tuple[st
     return tuple(name + suffix for name in LABEL_BASELINES if linear or Contender.parse(name).method != "ppi")
 
 
+JSON_TYPES = (str, int, float, type(None))  # of settings; others are written by their names
 READERS: dict[str, Callable[[Any], Any]] = {  # of settings that may be given by name
     "scale": lambda scale: Scale.parse(scale) if isinstance(scale, str) else scale,
     "goal": Goal.parse,
     "stop": Stopping.parse,
     "checkpoints": tuple,
     "refresh": lambda refresh: refresh or 1,
-    "rules": RuleSettings.parse,
+    "rules": lambda rules: None if rules is None else RuleSettings.parse(rules),
 }
-TEXTS = (Metric, Scale, Goal, Stopping, RuleSettings)  # written by their names
 
 
 @dataclass(frozen=True, repr=False)
@@ -172,7 +172,8 @@ class SimulationProtocol(Record):
         The computation of scores, as in :class:`probeval.selection.Judging`.
     test, rules
         The test behind "significant" (:data:`probeval.reliability.SIGNIFICANCE`): of true differences, in
-        ``accuracy_significant`` and for the rules of Urbano and Schedl (2012); and the settings of rule 4.
+        ``accuracy_significant`` and for the rules of Urbano and Schedl (2012); and the settings of rule 4, with which
+        tables show what these rules decide (None: its own settings, and no table).
     seeds, seed
         The number of seeds, and the first seed.
 
@@ -209,7 +210,7 @@ class SimulationProtocol(Record):
     family: str | None = None
     draws: int = 1000
     test: str = "t"
-    rules: RuleSettings = field(default_factory=lambda: RuleSettings.parse(""))
+    rules: RuleSettings | None = None
     seeds: int = 1
     seed: int = 0
 
@@ -267,7 +268,7 @@ class SimulationProtocol(Record):
         return cls(as_metric(metric), tuple(contenders), **read)
 
     def hold_out(self, collection: Collection) -> HeldOut:
-        """Return the held-out campaign, with the depth, systems, grades and gains of the protocol."""
+        """Return the held-out collection, with the depth, systems, grades and gains of the protocol."""
         held = HeldOut.of(
             collection, depth=self.depth or self.metric.cutoff or collection.runs.depth, systems=self.systems
         )
@@ -289,11 +290,11 @@ class SimulationProtocol(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain data for JSON."""
-        plain = {one.name: getattr(self, one.name) for one in fields(self)}
-        plain |= {name: str(value) for name, value in plain.items() if isinstance(value, TEXTS)}
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        found = {name: value if isinstance(value, JSON_TYPES) else str(value) for name, value in found.items()}
         gain = self.gain if self.gain is None or isinstance(self.gain, str) else ",".join(map(str, self.gain))
         policies = [str(contender) for contender in self.policies]
-        return {**plain, "policies": policies, "checkpoints": list(self.checkpoints), "gain": gain}
+        return {**found, "policies": policies, "checkpoints": list(self.checkpoints), "gain": gain}
 
 
 def check_noise(noise: float) -> None:

@@ -1,4 +1,4 @@
-"""Campaigns judged again with questions about single documents and about two, answered from the true grades."""
+"""Collections judged again with questions about single documents and about two, answered from the true grades."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from probeval.display import Record
 from probeval.errors import ProbevalWarning, SelectionError
 from probeval.metrics import AnyMetric
 from probeval.relevance.models.base import Predicts
+from probeval.results import frame
 from probeval.selection import Judging, Questions
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.points import tau_and_accuracy
@@ -75,7 +76,7 @@ class SimulatedComparer(Record):
 
     @classmethod
     def of(cls, held: HeldOut, *, slope: float, tie: float = EQUAL, seed: int = 0) -> SimulatedComparer:
-        """Build from the true grades of a campaign."""
+        """Build from the true grades of a collection."""
         return cls(held.scale.values[held.codes.astype(np.int64)], slope, tie, seed=seed)
 
     def answer(self, pool: Pool, questions: Questions, *, asked: int = 0) -> PairAnswers:
@@ -132,7 +133,7 @@ class QuestionStep:
 
 @dataclass(frozen=True, repr=False)
 class QuestionTrajectory(Record):
-    """One campaign judged again by questions of one kind or of several.
+    """One collection judged again by questions of one kind or of several.
 
     Parameters
     ----------
@@ -161,7 +162,7 @@ class QuestionTrajectory(Record):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per batch: seconds, grades, comparisons, confidence, accuracy, tau."""
-        return pd.DataFrame([vars(step) for step in self.steps])
+        return frame(self.steps, QuestionStep)
 
 
 def replay_questions(
@@ -178,7 +179,7 @@ def replay_questions(
     seconds: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> QuestionTrajectory:
-    """Judge a campaign again by questions, and compare the ranking with the true one.
+    """Judge a collection again by questions, and compare the ranking with the true one.
 
     Grades are the true ones; comparisons are those of :class:`SimulatedComparer`. The replay ends when tau has stayed
     at .9 for 100 answers, or after ``hours`` of answers.
@@ -186,7 +187,7 @@ def replay_questions(
     Parameters
     ----------
     held
-        The campaign, with known truth, depth and scale.
+        The collection, with known truth, depth and scale.
     model, metric
         The relevance model and the measure.
     ask, policy, explore, seconds

@@ -1,4 +1,4 @@
-"""Replay of a finished campaign by a policy, with its full judgments as the assessor."""
+"""Replay of a collection by a policy, with its full judgments as the assessor."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from probeval.selection.policies import as_policy
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.points import Point, measure_point, right_verdicts, significant_pairs, tau_and_accuracy
 from probeval.simulation.protocol import SimulationProtocol, check_noise
-from probeval.simulation.significance_rules import RuleDecisions, apply_rules
+from probeval.simulation.significance_rules import RuleDecisions, RuleSettings, apply_rules
 from probeval.simulation.team import SimulatedTeam
-from probeval.simulation.trajectory import LASTS, TAU, Trajectory, TrajectoryStep, lasting
+from probeval.simulation.trajectory import LASTS, TAU, ReplaySetup, Trajectory, TrajectoryStep, lasting
 from probeval.streams import Purpose, stream
 
 __all__ = ["SimulatedAssessor", "replay"]
@@ -69,7 +69,7 @@ def replay(
     method: str | None = None,
     seed: int = 0,
 ) -> Trajectory:
-    """Judge a campaign again, batch by batch, and compare the estimates with the truth.
+    """Judge a collection again, batch by batch, and compare the estimates with the truth.
 
     The replay ends 100 judgments past the stop, if all checkpoints are passed and tau has stayed at .9 for 100
     judgments; otherwise when the share ``protocol.until`` of the pool, or every pair that can be, is judged.
@@ -77,7 +77,7 @@ def replay(
     Parameters
     ----------
     held
-        The campaign, with known truth, depth and scale.
+        The collection, with known truth, depth and scale.
     model, name
         The relevance model and its name.
     protocol
@@ -159,13 +159,25 @@ def replay(
         audited = audit(state, chosen)
     before = len(judged) - len(chosen)
     return Trajectory(
+        setup=ReplaySetup(
+            metric=str(judging.metric),
+            pool=pool,
+            offered=len(held.known),
+            systems=len(judging.runs.systems),
+            stopping=str(stop),
+            until=protocol.until,
+            noise=protocol.noise,
+            test=protocol.test,
+            rule_settings=str(protocol.rules or RuleSettings()),
+            topics=protocol.topics,
+            stay=protocol.stay,
+            assessors=protocol.assessors,
+            shows_rules=protocol.rules is not None,
+            collection=held.collection.name,
+        ),
         policy=chooser.name,
         model=name,
-        metric=str(judging.metric),
         seed=seed,
-        pool=pool,
-        offered=len(held.known),
-        systems=len(judging.runs.systems),
         steps=tuple(steps),
         points=tuple(points),
         rules=tuple(decisions),
@@ -178,15 +190,6 @@ def replay(
         probabilities=(*[None] * before, *(pick.probability for _, pick in chosen)),
         audit=audited,
         alarm=None if audited.alarm is None else before + audited.alarm,
-        stopping=str(stop),
-        until=protocol.until,
-        noise=protocol.noise,
-        test=protocol.test,
-        rule_settings=protocol.rules,
-        assessors=protocol.assessors,
-        topics=protocol.topics,
-        stay=protocol.stay,
-        campaign=held.collection.name,
         kind=model_kind(model),
     )
 

@@ -2,150 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-import pandas as pd
-from scipy.special import bdtr, stdtrit
+from scipy.special import bdtr, expit, logit, stdtrit
 
 if TYPE_CHECKING:
-    from probeval.simulation.trajectory import Trajectory, TrajectoryStep
+    from probeval.simulation.trajectory import Trajectory
 
-__all__ = ["LEVEL", "PolicyComparison", "SeedSummary", "as_table", "compare_policies", "summarise_seeds"]
+__all__ = ["LEVEL", "PolicyComparison", "SeedSummary", "compare_policies", "mean_interval", "summarise_seeds"]
 
 LEVEL = 0.95  # of the intervals
 
-Figure = Literal["judgments_at_stop", "judgments_to_tau90", "confidence_at_stop", "accuracy_at_stop", "tau_at_stop"]
+FigureName = Literal["judgments_at_stop", "judgments_to_tau90", "confidence_at_stop", "accuracy_at_stop", "tau_at_stop"]
 Verdict = Literal["fewer", "more", "undecided"]
+Interval = tuple[float | None, float | None, float | None]  # the mean and its limits
 
 
-class SeedSummary(TypedDict):
-    """A figure of a policy over the seeds.
-
-    Parameters
-    ----------
-    policy, model, figure
-        The policy, its model, and the figure.
-    seeds, reached
-        The number of seeds, and of those that got there: the stopping rule held, or tau stayed at .9.
-    mean, lower, upper
-        The mean over the seeds that got there, and its interval; null without them, the interval also with only one.
-    """
+@dataclass(frozen=True)
+class SeedSummary:
+    """A figure of a policy over the seeds."""
 
     policy: str
     model: str
-    figure: Figure
-    seeds: int
-    reached: int
-    mean: float | None
-    lower: float | None
-    upper: float | None
+    figure: FigureName
+    seeds: Annotated[int, "The number of seeds."]
+    reached: Annotated[int, "The number of seeds that got there: the stopping rule held, or tau stayed at .9."]
+    mean: Annotated[float | None, "The mean over the seeds that got there; null without any."]
+    lower: Annotated[float | None, "The lower limit of the mean, in the range of the figure; null without two seeds."]
+    upper: Annotated[float | None, "The upper limit of the mean, in the range of the figure; null without two seeds."]
 
 
-class PolicyComparison(TypedDict):
-    """The judgments that one policy needs, less those of another with the same seeds.
-
-    Parameters
-    ----------
-    policy, other, figure
-        The two policies with their models, and the figure.
-    seeds
-        The number of seeds with which both got there.
-    difference, lower, upper
-        The mean difference over these seeds, and its interval; null without them, the interval also with only one.
-    fewer, more
-        The numbers of seeds with which the policy needs fewer judgments than the other, and more. If one of them never
-        got there, the other needs fewer.
-    verdict
-        Whether the policy needs fewer judgments or more: by the interval, or by the sign test of ``fewer`` and ``more``
-        if one of the two did not get there with every seed.
-    """
+@dataclass(frozen=True)
+class PolicyComparison:
+    """The judgments that one policy needs, minus those of another with the same seeds."""
 
     policy: str
     other: str
-    figure: Figure
-    seeds: int
-    difference: float | None
-    lower: float | None
-    upper: float | None
-    fewer: int
-    more: int
-    verdict: Verdict
+    figure: FigureName
+    seeds: Annotated[int, "The number of seeds with which both got there."]
+    difference: Annotated[float | None, "The mean difference over these seeds; null without any."]
+    lower: Annotated[float | None, "The lower limit of the mean difference; null without two seeds."]
+    upper: Annotated[float | None, "The upper limit of the mean difference; null without two seeds."]
+    fewer: Annotated[
+        int,
+        "The number of seeds with which the policy needs fewer judgments than the other. If one of them never got "
+        "there, the other needs fewer.",
+    ]
+    more: Annotated[int, "The number of seeds with which the policy needs more judgments than the other."]
+    verdict: Annotated[
+        Verdict,
+        "Whether the policy needs fewer judgments or more: by the interval, or by the sign test of ``fewer`` and "
+        "``more`` if one of the two did not get there with every seed.",
+    ]
 
 
-def _at_stop(value: Callable[[TrajectoryStep], float]) -> Callable[[Trajectory], float | None]:
-    return lambda trajectory: None if trajectory.stop is None else value(trajectory.stop)
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a trajectory: its value, None if it did not get there, and its range."""
+
+    name: FigureName
+    value: Callable[[Trajectory], float | None]
+    bounds: Callable[[Trajectory], tuple[float, float]]
 
 
-JUDGMENTS: Mapping[Figure, Callable[[Trajectory], float | None]] = {
-    "judgments_at_stop": _at_stop(lambda stop: stop.judged),
-    "judgments_to_tau90": lambda trajectory: trajectory.judgments_to_tau90,
-}
-FIGURES: Mapping[Figure, Callable[[Trajectory], float | None]] = {
-    **JUDGMENTS,
-    "confidence_at_stop": _at_stop(lambda stop: stop.confidence),
-    "accuracy_at_stop": _at_stop(lambda stop: stop.accuracy),
-    "tau_at_stop": _at_stop(lambda stop: stop.tau),
-}
+def _at_stop(name: str) -> Callable[[Trajectory], float | None]:
+    return lambda trajectory: None if trajectory.stop is None else getattr(trajectory.stop, name)
 
 
-def summarise_seeds(trajectories: Sequence[Trajectory], *, level: float = LEVEL) -> list[SeedSummary]:
-    """Return the mean of each figure over the seeds of each policy, with its interval."""
-    rows: list[SeedSummary] = []
+def _within(low: float, high: float) -> Callable[[Trajectory], tuple[float, float]]:
+    return lambda _: (low, high)
+
+
+def _count(trajectory: Trajectory) -> tuple[float, float]:
+    return 0.0, float(trajectory.setup.offered)
+
+
+JUDGMENTS = (
+    Figure("judgments_at_stop", _at_stop("judged"), _count),
+    Figure("judgments_to_tau90", lambda trajectory: trajectory.judgments_to_tau90, _count),
+)
+FIGURES = (
+    *JUDGMENTS,
+    Figure("confidence_at_stop", _at_stop("confidence"), _within(0.0, 1.0)),
+    Figure("accuracy_at_stop", _at_stop("accuracy"), _within(0.0, 1.0)),
+    Figure("tau_at_stop", _at_stop("tau"), _within(-1.0, 1.0)),
+)
+
+
+def summarise_seeds(trajectories: Sequence[Trajectory], *, level: float = LEVEL) -> tuple[SeedSummary, ...]:
+    """Return the mean of each figure over the seeds of each policy, with its interval (:func:`mean_interval`)."""
+    found = []
     for same in _by_policy(trajectories).values():
-        for figure, value in FIGURES.items():
-            reached = [v for v in map(value, same) if v is not None]
-            mean, lower, upper = _interval(reached, level)
-            rows.append(
-                {
-                    "policy": same[0].policy,
-                    "model": same[0].model,
-                    "figure": figure,
-                    "seeds": len(same),
-                    "reached": len(reached),
-                    "mean": mean,
-                    "lower": lower,
-                    "upper": upper,
-                }
-            )
-    return rows
+        first = same[0]
+        for figure in FIGURES:
+            reached = [v for v in map(figure.value, same) if v is not None]
+            interval = mean_interval(reached, *figure.bounds(first), level=level)
+            found.append(SeedSummary(first.policy, first.model, figure.name, len(same), len(reached), *interval))
+    return tuple(found)
 
 
-def compare_policies(trajectories: Sequence[Trajectory], *, level: float = LEVEL) -> list[PolicyComparison]:
-    """Return the difference in judgments between every two policies, seed by seed."""
-    rows: list[PolicyComparison] = []
+def compare_policies(trajectories: Sequence[Trajectory], *, level: float = LEVEL) -> tuple[PolicyComparison, ...]:
+    """Return the difference in judgments between every two policies, seed by seed.
+
+    The interval is that of a paired t test. No difference exceeds the number of pairs, and limits beyond it are set to
+    it, which leaves their coverage and the verdict as they are.
+    """
+    found = []
     for (label, first), (other, second) in combinations(_by_policy(trajectories).items(), 2):
-        for figure, value in JUDGMENTS.items():
-            pairs = [(value(a), value(b)) for a, b in zip(first, second, strict=True)]
+        for figure in JUDGMENTS:
+            pairs = [(figure.value(a), figure.value(b)) for a, b in zip(first, second, strict=True)]
             differences = [a - b for a, b in pairs if a is not None and b is not None]
             signs = [_sign(a, b) for a, b in pairs]
-            mean, lower, upper = _interval(differences, level)
-            rows.append(
-                {
-                    "policy": label,
-                    "other": other,
-                    "figure": figure,
-                    "seeds": len(differences),
-                    "difference": mean,
-                    "lower": lower,
-                    "upper": upper,
-                    "fewer": signs.count(-1),
-                    "more": signs.count(1),
-                    "verdict": _by_interval(lower, upper)
-                    if len(differences) == len(pairs)
-                    else _by_signs(signs.count(-1), signs.count(1), level),
-                }
-            )
-    return rows
-
-
-def as_table(rows: Sequence[SeedSummary] | Sequence[PolicyComparison]) -> pd.DataFrame:
-    """Return rows as a table, with missing numbers as NaN."""
-    table = pd.DataFrame(rows)
-    numbers = [name for name in ("mean", "difference", "lower", "upper") if name in table]
-    return table.astype(dict.fromkeys(numbers, float))
+            fewer, more = signs.count(-1), signs.count(1)
+            mean, lower, upper = _t_interval(differences, level, most=figure.bounds(first[0])[1])
+            decided = len(differences) == len(pairs)
+            verdict = _by_interval(lower, upper) if decided else _by_signs(fewer, more, level)
+            n = len(differences)
+            found.append(PolicyComparison(label, other, figure.name, n, mean, lower, upper, fewer, more, verdict))
+    return tuple(found)
 
 
 def _by_policy(trajectories: Sequence[Trajectory]) -> dict[str, list[Trajectory]]:
@@ -155,16 +133,56 @@ def _by_policy(trajectories: Sequence[Trajectory]) -> dict[str, list[Trajectory]
     return {label: sorted(same, key=lambda t: t.seed) for label, same in out.items()}
 
 
-def _interval(values: Sequence[float], level: float) -> tuple[float | None, float | None, float | None]:
-    """Return the mean and its t interval; None without values, the interval also with one."""
+def mean_interval(values: Sequence[float], low: float, high: float, *, level: float = LEVEL) -> Interval:
+    r"""Return the mean of a bounded figure and its interval, which stays in the range of the figure.
+
+    Student's t interval of the mean on the logit scale, its standard error by the delta method. With the mean as a
+    share of the range, :math:`m = (\bar x - l) / (h - l)`, and :math:`s` the standard deviation of the shares,
+
+    .. math:: \text{logit}(m) \pm t_{n-1} \frac{s / \sqrt n}{m (1 - m)},
+
+    taken back to the range. For a correlation, from -1 to 1, this is Fisher's z; for a count far below its largest
+    value, the logarithm. It is the t interval where the spread is small for the distance to the ends of the range;
+    near an end it is skewed as the figure is, and holds the true mean more often. Values that are all equal, as those
+    of a policy without chance, have an interval without width.
+
+    Parameters
+    ----------
+    values
+        One per seed. Without any, all three are None; with one, the interval is.
+    low, high
+        The range of the figure.
+    level
+        The level of the interval.
+
+    Examples
+    --------
+    >>> [round(x, 3) for x in mean_interval([0.95, 0.99, 1.0], 0, 1)]
+    [0.98, 0.631, 0.999]
+    >>> [round(x) for x in mean_interval([300, 800], 0, 4000)]
+    [550, 1, 3969]
+    """
     n = len(values)
-    if not n:
-        return None, None, None
+    if n < 2:
+        return (float(values[0]) if n else None), None, None
+    shares = (np.asarray(values, dtype=float) - low) / (high - low)
+    mean, sd = float(np.mean(values)), float(np.std(shares, ddof=1))
+    share = float(shares.mean())
+    if not 0 < share < 1 or not sd > 0:  # at an end of the range all values are equal, and so is the mean to them
+        return mean, mean, mean
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * sd / np.sqrt(n) / (share * (1 - share))
+    lower, upper = (low + (high - low) * float(expit(logit(share) + x)) for x in (-half, half))
+    return mean, lower, upper
+
+
+def _t_interval(values: Sequence[float], level: float, *, most: float) -> Interval:
+    """Return the mean and its t interval, of differences that are at most this large."""
+    n = len(values)
+    if n < 2:
+        return (float(values[0]) if n else None), None, None
     mean = float(np.mean(values))
-    if n == 1:
-        return mean, None, None
     half = float(stdtrit(n - 1, (1 + level) / 2) * np.std(values, ddof=1) / np.sqrt(n))
-    return mean, mean - half, mean + half
+    return mean, max(mean - half, -most), min(mean + half, most)
 
 
 def _sign(a: float | None, b: float | None) -> int:

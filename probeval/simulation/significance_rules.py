@@ -6,7 +6,7 @@ See docs/theory/significance.md#rules.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Annotated
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from probeval.reliability.twoway import two_way
 from probeval.scores import Scores
 from probeval.selection import JudgingState
 
-__all__ = ["RuleDecisions", "RuleDecisionsDocument", "RuleSettings", "apply_rules"]
+__all__ = ["RuleDecisions", "RuleSettings", "apply_rules"]
 
 SETTINGS = ("gate", "threshold", "sd")
 
@@ -38,7 +38,7 @@ class RuleSettings(Record):
         The size above which an estimated difference is taken as significant. None: the difference that a one-tailed
         paired t test at .05 finds with power .85, given ``sd`` and the number of queries.
     sd
-        The standard deviation of differences over queries behind the threshold. None: estimated from the campaign as
+        The standard deviation of differences over queries behind the threshold. None: estimated from the collection as
         judged so far. The paper has .248, from earlier editions of MIREX.
 
     Examples
@@ -94,70 +94,29 @@ class RuleSettings(Record):
         if self.threshold is not None:
             return self.threshold
         n = len(scores.queries)
-        sd = campaign_sd(scores) if self.sd is None else self.sd
+        sd = collection_sd(scores) if self.sd is None else self.sd
         if n < 2 or not np.isfinite(sd):
             return None
         return minimum_difference(sd=sd, n=n, tails=1) if sd > 0 else 0.0
 
 
-class RuleDecisionsDocument(TypedDict):
-    """The decisions of the rules of Urbano and Schedl (2012) after a number of judgments.
-
-    Parameters
-    ----------
-    judged, decided
-        The number of judged pairs, and the share of pairs of systems that a rule decides.
-    precision, recall, f
-        Of the differences decided to be significant, against the truly significant ones.
-    threshold
-        The difference above which rule 4 applies; null for a single query.
-    """
-
-    judged: int
-    decided: float
-    precision: float
-    recall: float
-    f: float
-    threshold: float | None
-
-
 @dataclass(frozen=True)
 class RuleDecisions:
-    """The decisions of the rules after a number of judgments, against the tests with all judgments.
+    """The decisions of the rules of Urbano and Schedl (2012) after a number of judgments."""
 
-    Parameters
-    ----------
-    judged
-        The number of judged pairs.
-    decided
-        The share of pairs of systems that a rule decides.
-    precision, recall, f
-        Of the differences decided to be significant, against those significant with all judgments (.05, same
-        direction).
-    threshold
-        The difference above which rule 4 applies; None for a single query.
-    """
-
-    judged: int
-    decided: float
-    precision: float
-    recall: float
-    f: float
-    threshold: float | None
-
-    def to_dict(self) -> RuleDecisionsDocument:
-        """Return the figures as plain data."""
-        return {
-            "judged": self.judged,
-            "decided": self.decided,
-            "precision": self.precision,
-            "recall": self.recall,
-            "f": self.f,
-            "threshold": self.threshold,
-        }
+    judged: Annotated[int, "The number of judged pairs."]
+    decided: Annotated[float, "The share of pairs of systems that a rule decides."]
+    precision: Annotated[
+        float,
+        "The precision of the differences decided to be significant, against those significant with all judgments "
+        "(.05, same direction).",
+    ]
+    recall: Annotated[float, "Their recall."]
+    f: Annotated[float, "The harmonic mean of the two."]
+    threshold: Annotated[float | None, "The difference above which rule 4 applies; null for a single query."]
 
 
-def campaign_sd(scores: Scores) -> float:
+def collection_sd(scores: Scores) -> float:
     r"""Return the standard deviation of differences over queries that these scores let expect.
 
     The root of the mean over pairs of systems of :math:`E[s^2_{ab}]`, the expected sample variance of their
@@ -178,7 +137,7 @@ def apply_rules(
     Parameters
     ----------
     state
-        The campaign, part judged. Rules 1 to 3 test its bounds by a paired t test.
+        The collection, part judged. Rules 1 to 3 test its bounds by a paired t test.
     query_truth
         The true scores per query, shape (system, query).
     settings

@@ -1,15 +1,19 @@
-"""Simulation of several policies, models and seeds on a finished campaign."""
+"""Simulations: several policies, models and seeds on a judged collection, and their results."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import Annotated, Any
+
+import pandas as pd
 
 from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
 from probeval.data.judgments import Judgments
+from probeval.display import Table
 from probeval.errors import DataError, ModelError, ProbevalWarning
 from probeval.parallel import parallel
 from probeval.relevance import Card, Empirical, choose_model, fit_hierarchical
@@ -17,14 +21,121 @@ from probeval.relevance.cards.added import find_added, fit_model
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.labels import is_label_model, label_model
 from probeval.reporting import SILENT, Reporter
+from probeval.results import Named, Result, frame, key, plain
 from probeval.scores.ideal import Ideal
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.protocol import SimulationProtocol
 from probeval.simulation.replay import replay
-from probeval.simulation.trajectory import Simulation
+from probeval.simulation.seeds import LEVEL, PolicyComparison, SeedSummary, compare_policies, summarise_seeds
+from probeval.simulation.trajectory import POINT_COLUMNS, ReplaySetup, Trajectory
 from probeval.simulation.validate import MODELS
 
-__all__ = ["simulate"]
+__all__ = ["Simulation", "simulate"]
+
+STOP_COLUMNS = ("judged", "fraction", "confidence", "accuracy", "tau")
+
+
+@dataclass(frozen=True, repr=False)
+class Simulation(Result):
+    """Replays of a collection by several policies."""
+
+    trajectories: Annotated[tuple[Trajectory, ...], "One entry per policy and seed.", Named("policies")]
+
+    @key.flat
+    def setup(self) -> ReplaySetup:
+        """What the trajectories share."""
+        return self.trajectories[0].setup
+
+    @key.named("over_seeds")
+    def seed_summaries(self) -> tuple[SeedSummary, ...]:
+        """One entry per policy and figure: its mean over the seeds."""
+        return summarise_seeds(self.trajectories)
+
+    @key
+    def comparisons(self) -> tuple[PolicyComparison, ...]:
+        """One entry per pair of policies and figure: the difference in judgments, seed by seed."""
+        return compare_policies(self.trajectories)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per trajectory and checkpoint: policy, model, seed, and all figures."""
+        return pd.DataFrame(self._rows((t, plain(point)) for t in self.trajectories for point in t.points))
+
+    def stops(self) -> pd.DataFrame:
+        """Return one row per trajectory: the judgments to tau .9, how it ended, and its stop, or its end."""
+        found = pd.DataFrame(
+            self._rows(
+                (t, {"ending": t.ending, **{name: getattr(t.end, name) for name in STOP_COLUMNS}})
+                for t in self.trajectories
+            )
+        )
+        # dtype object: counts stay integers if some are missing.
+        found.insert(3, "to tau .9", pd.Series([t.judgments_to_tau90 for t in self.trajectories], dtype=object))
+        return found
+
+    def rule_decisions(self) -> pd.DataFrame:
+        """Return one row per trajectory and checkpoint: what the rules of Urbano and Schedl (2012) decide.
+
+        The number of judgments, the share of pairs of systems decided, precision, recall and F of the differences
+        decided to be significant, and the threshold of rule 4.
+        """
+        return pd.DataFrame(self._rows((t, asdict(made)) for t in self.trajectories for made in t.rules))
+
+    def work(self) -> pd.DataFrame:
+        """Return one row per trajectory and assessor: their judgments, and the switches per 100 of them."""
+        return pd.DataFrame(self._rows((t, asdict(one)) for t in self.trajectories for one in t.work))
+
+    @staticmethod
+    def _rows(found: Iterable[tuple[Trajectory, dict[str, Any]]]) -> list[dict[str, Any]]:
+        return [{"policy": t.policy, "model": t.model, "seed": t.seed, **figures} for t, figures in found]
+
+    def over_seeds(self, *, level: float = LEVEL) -> pd.DataFrame:
+        """Return the mean of each figure over the seeds of each policy, with its interval.
+
+        One row per policy and figure: ``judgments_at_stop``, ``judgments_to_tau90``, ``confidence_at_stop``,
+        ``accuracy_at_stop`` and ``tau_at_stop``. The mean is over the seeds that got there, ``reached`` of ``seeds``.
+        The interval is Student's t on the logit scale of the figure's range, and stays in it: from 0 to 1, from -1 to 1
+        for tau, from 0 to the number of pairs that could be judged.
+        """
+        return frame(summarise_seeds(self.trajectories, level=level), SeedSummary)
+
+    def compare_policies(self, *, level: float = LEVEL) -> pd.DataFrame:
+        """Return the difference in judgments between every two policies, paired by seed.
+
+        One row per pair of policies and figure (judgments at the stop, judgments to tau .9): the mean of the
+        differences with its interval (Student's t), the numbers of seeds with which the first policy needs fewer
+        judgments and more, and the verdict: ``fewer`` or ``more`` if the interval excludes 0, or, if one of the two did
+        not get there with every seed, by the sign test of these numbers.
+        """
+        return frame(compare_policies(self.trajectories, level=level), PolicyComparison)
+
+    def _headline(self) -> str:
+        labels = dict.fromkeys(t.label for t in self.trajectories)
+        return f"{self.setup.metric}, {', '.join(labels)}, {self.setup.pool:,} pairs"
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return one row per trajectory and checkpoint, one row per trajectory, and with several seeds their means.
+
+        Also the decisions of the significance rules if they were asked for, and the work of several assessors.
+        """
+        setup = self.setup
+        along = self.to_frame().reindex(columns=["policy", "model", "seed", *POINT_COLUMNS])
+        found = [
+            Table(along, f"{setup.metric} at checkpoints"),
+            Table(self.stops(), f"At the stop ({setup.stopping or 'none'}), or at the end"),
+        ]
+        if setup.shows_rules:
+            rules = f"Significant differences by the rules ({setup.rule_settings})"
+            found.append(Table(self.rule_decisions(), f"{rules}, against the {setup.test} test of all judgments"))
+        if setup.assessors > 1 or setup.stay:
+            title = "Assessors: judgments, and switches of topic per 100 of them"
+            found.append(Table(self.work(), title, {"switches": 1}))
+        seeds = len({t.seed for t in self.trajectories})
+        if seeds > 1:
+            found.append(Table(self.over_seeds(), f"Means over {seeds} seeds, {LEVEL:.0%} intervals"))
+        if seeds > 1 and self.comparisons:
+            title = f"Judgments of policy minus those of other, {LEVEL:.0%} intervals"
+            found.append(Table(self.compare_policies(), title, dict.fromkeys(("difference", "lower", "upper"), 1)))
+        return tuple(found)
 
 
 def simulate(
@@ -37,16 +148,16 @@ def simulate(
     scheduler: str | None = None,
     reporter: Reporter = SILENT,
 ) -> Simulation:
-    """Judge a finished campaign again with several policies, models and seeds.
+    """Judge a collection again with several policies, models and seeds.
 
     Parameters
     ----------
     collection
-        A campaign with judgments, which are the assessor and the truth.
+        A collection with judgments, which are the assessor and the truth.
     protocol
         The settings: measure, policies and models, stopping rule, seeds, and so on.
     fit
-        Campaigns to fit the models on; without any, the models shipped with probeval are used.
+        Collections to fit the models on; without any, the models shipped with probeval are used.
     labelled
         Tables of labels with grades, to fit the effect of labels; needs ``fit``.
     n_jobs, scheduler
@@ -90,7 +201,7 @@ def simulate(
 
 
 def _check_fit(collection: Collection, fit: Sequence[Collection]) -> None:
-    """Raise an error if a campaign is fitted on its own judgments, under any name."""
+    """Raise an error if a model is fitted on the simulated collection's own judgments, under any name."""
     if collection.judgments is None or not fit:
         return
     mine = collection.judgments.fingerprint()
@@ -108,7 +219,7 @@ def _model(
     labelled: Sequence[tuple[LabelTable, Judgments]],
     reporter: Reporter,
 ) -> Predicts:
-    """Return the model: fitted on other campaigns if there are any and it can be, else as it is or as it ships."""
+    """Return the model: fitted on other collections if there are any and it can be, else as it is or as it ships."""
     added = find_added(name) if given is None else given
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)

@@ -85,7 +85,7 @@ def test_a_store_has_what_the_model_said_last(campaign, name):
     expected, snapshot = CAMPAIGNS[name]["snapshot"], campaign.snapshot
     assert snapshot is not None
     assert (snapshot.judged, snapshot.confidence) == (expected["judged"], expected["confidence"])
-    assert snapshot.systems[0]["system"] == expected["best"]
+    assert snapshot.systems[0].system == expected["best"]
     assert len(campaign.curve()) == 2
 
 

@@ -73,9 +73,9 @@ def ending(trajectory: Trajectory, protocol_share: float) -> str:
         assert trajectory.reasons
         return "stopped"
     last = trajectory.steps[-1].judged
-    if last == trajectory.offered:
+    if last == trajectory.setup.offered:
         return "exhausted"
-    assert last / trajectory.pool >= protocol_share
+    assert last / trajectory.setup.pool >= protocol_share
     return "until"
 
 
@@ -105,28 +105,28 @@ def check_promise(found: tuple[str, ...], trajectories: list[Trajectory]) -> Non
 def check_count(count: str, share: str, trajectories: list[Trajectory]) -> None:
     middle = median(at(t).judged for t in trajectories)
     assert value(count) == middle
-    assert value(share) == pytest.approx(100 * middle / trajectories[0].pool, abs=0.05)
+    assert value(share) == pytest.approx(100 * middle / trajectories[0].setup.pool, abs=0.05)
 
 
 def check_lead(text: str, simulation: Simulation) -> None:
     """Raise unless every sentence is of a known form, and its numbers are those of the simulation."""
-    by_name, first = groups(simulation), simulation.trajectories[0]
+    by_name, setup = groups(simulation), simulation.setup
     stopped = {name: all(t.stop is not None for t in ts) for name, ts in by_name.items()}
     honest = {n for n, yes in stopped.items() if yes and p_of(by_name[n]) >= 0.05}
     setting, *rest = sentences(text)
     n = len(simulation.trajectories)
     assert setting == (
-        f"{n} {'trajectory' if n == 1 else 'trajectories'}: 6 systems compared by DCG@5 on a pool of {first.pool} "
+        f"{n} {'trajectory' if n == 1 else 'trajectories'}: 6 systems compared by DCG@5 on a pool of {setup.pool} "
         "pairs, against full judgments."
     )
     assert rest
     winner = ""
     for sentence in rest:
         if sentence == "There was no stopping rule.":
-            assert not first.stopping
+            assert not setup.stopping
         elif sentence.startswith("No policy reached"):
             seeds = " with every seed" if n > len(by_name) else ""
-            assert sentence == f"No policy reached the stopping rule {first.stopping}{seeds}."
+            assert sentence == f"No policy reached the stopping rule {setup.stopping}{seeds}."
             assert not any(stopped.values())
         elif one := re.fullmatch(
             rf"(\S+) reached the stopping rule (\S+) after {NUMBER} judgments \({NUMBER}% of the pool\), "
@@ -134,7 +134,7 @@ def check_lead(text: str, simulation: Simulation) -> None:
             sentence,
         ):
             winner, rule, count, share, *promise = one.groups()
-            assert (list(by_name), rule) == ([winner], first.stopping)
+            assert (list(by_name), rule) == ([winner], setup.stopping)
             assert honest == {winner}
             check_count(count, share, by_name[winner])
             check_promise(tuple(promise), by_name[winner])
@@ -144,7 +144,7 @@ def check_lead(text: str, simulation: Simulation) -> None:
             sentence,
         ):
             winner, rule, count, share, *promise = one.groups()
-            assert rule == first.stopping
+            assert rule == setup.stopping
             assert winner in honest
             check_count(count, share, by_name[winner])
             check_promise(tuple(promise), by_name[winner])
@@ -203,7 +203,7 @@ def check_outcomes(text: str, simulation: Simulation, protocol_share: float) -> 
 
 
 def check_figures(page: Page, simulation: Simulation) -> None:
-    by_name, first = groups(simulation), simulation.trajectories[0]
+    by_name, setup = groups(simulation), simulation.setup
     stopped = {name: all(t.stop is not None for t in ts) for name, ts in by_name.items()}
     honest = {n for n, yes in stopped.items() if yes and p_of(by_name[n]) >= 0.05}
     (key, count, note), (_, accuracy, about), (_, tau, lasts) = page.figures
@@ -234,7 +234,7 @@ def check_figures(page: Page, simulation: Simulation) -> None:
         assert not any(stopped.values())
         n = sum(t.stop is not None for t in simulation.trajectories)
         assert count == (f"{n} of {len(simulation.trajectories)} trajectories" if n else "none")
-        assert note == (first.stopping or "no rule was given")
+        assert note == (setup.stopping or "no rule was given")
     good = [t.judgments_to_tau90 for t in these if t.judgments_to_tau90 is not None]
     if not good:
         most = max(t.steps[-1].judged for t in these)
@@ -246,7 +246,8 @@ def check_figures(page: Page, simulation: Simulation) -> None:
 
 
 def test_every_sentence_is_true(page: Page, simulated: Simulation) -> None:
-    first, share = simulated.trajectories[0], simulated.trajectories[0].until
+    setup = simulated.setup
+    share = setup.until
     check_lead(page.lead, simulated)
     check_figures(page, simulated)
     *prose, table = page["stops"].parts
@@ -258,10 +259,14 @@ def test_every_sentence_is_true(page: Page, simulated: Simulation) -> None:
         check_outcomes(text, simulated, share)
     for row, trajectory in zip(table.rows, simulated.trajectories, strict=True):
         cells, step = dict(zip(table.columns, row, strict=True)), at(trajectory)
-        how = {"stopped": "stopped", "until": f"ended at {step.judged / first.pool:.1%}", "exhausted": "all judged"}
+        how = {
+            "stopped": "stopped",
+            "until": f"ended at {step.judged / setup.pool:.1%}",
+            "exhausted": "all judged",
+        }
         assert cells["ending"] == how[ending(trajectory, share)]
         assert (cells["policy"], cells["seed"]) == (trajectory.label, str(trajectory.seed))
-        assert (cells["judged"], cells["share"]) == (f"{step.judged:,}", f"{step.judged / first.pool:.1%}")
+        assert (cells["judged"], cells["share"]) == (f"{step.judged:,}", f"{step.judged / setup.pool:.1%}")
         for name in ("confidence", "accuracy", "tau"):
             assert cells[name] == f"{getattr(step, name):.4f}"
         assert cells["p"] == ("-" if trajectory.at_stop is None else f"{trajectory.at_stop.accuracy_p:.4f}")
@@ -278,29 +283,33 @@ def test_every_sentence_is_true(page: Page, simulated: Simulation) -> None:
     assert isinstance(quote, Quote)
     said, _, outcomes = quote.text.partition(": ")
     assessor = "with its full judgments as assessor and truth"
-    if first.noise:
+    if setup.noise:
         assessor = "with its full judgments as truth, and as an assessor whose grade is wrong with probability 0.1"
-    rule = f"the stopping rule {first.stopping}" if first.stopping else "no stopping rule"
+    rule = f"the stopping rule {setup.stopping}" if setup.stopping else "no stopping rule"
     assert said == (
-        f"We simulated the judging of a finished campaign (6 systems, {first.pool} pairs, DCG@5), {assessor}, "
+        f"We simulated the judging of a finished campaign (6 systems, {setup.pool} pairs, DCG@5), {assessor}, "
         f"and {rule}"
     )
     check_outcomes(outcomes, simulated, share)
     (facts,) = page["made"].parts
     assert isinstance(facts, Facts)
-    assert dict(facts.rows)["stopping rule"] == (first.stopping or "none")
+    assert dict(facts.rows)["stopping rule"] == (setup.stopping or "none")
 
 
 def test_a_trajectory_says_how_it_ended(simulated: Simulation) -> None:
     for trajectory, (_, row) in zip(simulated.trajectories, simulated.stops().iterrows(), strict=True):
-        how, step = ending(trajectory, trajectory.until), at(trajectory)
+        how, step = ending(trajectory, trajectory.setup.until), at(trajectory)
         assert trajectory.ending == row["ending"] == how
         one = re.fullmatch(
             rf"(.*) after {NUMBER} judgments \({NUMBER}% of the pool\): accuracy {NUMBER}, tau {NUMBER}\.",
             trajectory.sentences()[0],
         )
         assert one is not None
-        rule = f"The stopping rule {trajectory.stopping} did not hold" if trajectory.stopping else "No stopping rule"
+        rule = (
+            f"The stopping rule {trajectory.setup.stopping} did not hold"
+            if trajectory.setup.stopping
+            else "No stopping rule"
+        )
         expected = {
             "stopped": f"Stopped ({'; '.join(trajectory.reasons)})",
             "until": f"{rule}; ended",
@@ -308,7 +317,7 @@ def test_a_trajectory_says_how_it_ended(simulated: Simulation) -> None:
         }
         assert one[1] == expected[how]
         assert value(one[2]) == step.judged == row["judged"]
-        assert value(one[3]) == pytest.approx(100 * step.judged / trajectory.pool, abs=0.05)
+        assert value(one[3]) == pytest.approx(100 * step.judged / trajectory.setup.pool, abs=0.05)
         assert (value(one[4]), value(one[5])) == pytest.approx((step.accuracy, step.tau), abs=0.0005)
 
 

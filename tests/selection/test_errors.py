@@ -68,7 +68,7 @@ def test_replays_show_the_error_at_each_stated_sd():
     protocol = SimulationProtocol.of("DCG@5", policies=["variance:uniform"], batch=10, stop="sd=.0001")
     found = simulate(CAMPAIGN, protocol)
     (learned,) = learn_errors(found.trajectories)
-    assert (learned.metric, learned.model, learned.campaigns) == ("DCG@5", "Uniform", (CAMPAIGN.name,))
+    assert (learned.metric, learned.model, learned.collections) == ("DCG@5", "Uniform", (CAMPAIGN.name,))
     first = found.trajectories[0].steps[0]
     assert learned.error(first.sd) >= first.mae - 1e-9  # nothing judged: the largest sd
     assert found.trajectories[0].points[0].sd == pytest.approx(first.sd)
@@ -91,9 +91,9 @@ def test_corrections_on_disk(tmp_path):
     file = tmp_path / "errors.json"
     write_corrections([LINE], file)
     assert read_corrections(file) == (LINE,)
-    other = replace(LINE, campaigns=("other",), errors=(0.04, 0.2))
+    other = replace(LINE, collections=("other",), errors=(0.04, 0.2))
     (both,) = add_corrections([other], file)
-    assert both.campaigns == ("past", "other")
+    assert both.collections == ("past", "other")
     assert both.error(0.05) == pytest.approx(0.15)
     assert read_corrections(file) == (both,)
     with pytest.raises(SelectionError, match="past in both"):
@@ -111,7 +111,7 @@ def test_corrections_on_disk(tmp_path):
 def test_the_corrections_that_ship_are_whole():
     known = published_corrections()
     assert len({(c.metric, c.model) for c in known}) == len(known) > 0
-    assert all(0 < c.sd_for(0.01) < c.sd_for(0.05) and c.campaigns for c in known)
+    assert all(0 < c.sd_for(0.01) < c.sd_for(0.05) and c.collections for c in known)
 
 
 def test_the_kind_of_a_model():

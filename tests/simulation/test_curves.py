@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from probeval.simulation import Simulation, Trajectory, TrajectoryStep, lasting, measure_point
+from probeval.simulation import ReplaySetup, Simulation, Trajectory, TrajectoryStep, lasting, measure_point
 
 
 def steps(**tau_at):
@@ -18,7 +18,7 @@ def steps(**tau_at):
 def made(*rows, offered=1000, stop=None, seed=0, policy="gain", points=()):
     at = [TrajectoryStep(judged, confidence, (1 + tau) / 2, tau) for judged, confidence, tau in rows]
     return Trajectory(
-        policy=policy, model="uniform", metric="DCG@5", seed=seed, pool=1010, offered=offered, systems=4,
+        setup=ReplaySetup("DCG@5", pool=1010, offered=offered, systems=4), policy=policy, model="uniform", seed=seed,
         steps=tuple(at), points=tuple(points), rules=(), stop=None if stop is None else at[stop],
         reasons=() if stop is None else ("budget 2 >= 2",), order=(),
     )  # fmt: skip

@@ -51,7 +51,7 @@ def test_many_campaigns_are_counted(result):
     from dataclasses import replace
 
     many = Validation(
-        result.checkpoints, tuple(replace(t, campaign=f"c{i}") for i in range(5) for t in result.validation_runs[:1])
+        result.checkpoints, tuple(replace(t, collection=f"c{i}") for i in range(5) for t in result.validation_runs[:1])
     )
     assert plot_reliability(many).get_title(loc="left") == "5 campaigns"
 

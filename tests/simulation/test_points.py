@@ -11,6 +11,7 @@ from scipy.stats import kstest, norm, spearmanr, ttest_rel
 from probeval.arrays import objects
 from probeval.errors import ScoreError
 from probeval.metrics import parse
+from probeval.results import plain
 from probeval.scores import Joint, Scores
 from probeval.simulation import BINS, measure_point
 
@@ -227,7 +228,7 @@ def test_rho_is_on_the_lattice_of_the_published_table():
 
 
 def test_the_plain_data_have_the_fields_of_the_contract():
-    assert list(point([0.5, 0.3, 0.4]).to_dict()) == [
+    assert list(plain(point([0.5, 0.3, 0.4]))) == [
         "judged", "fraction", "confidence", "accuracy", "accuracy_p", "accuracy_significant", "tau",
         "tau_top15", "rho", "rmse_difference", "mae", "sd", "calibration_error", "calibration_excess", "calibration_p",
         "coverage", "centred_coverage", "level_z", "centred_coverage_null05",

@@ -56,7 +56,7 @@ def test_a_campaign_for_success_is_judged_by_p_success(held):
     options = {"policy": "gain", "batch": 20, "draws": 100, "stop": "confidence=.9", "checkpoints": (0.3, 1.0)}
     said = run(held, goal="success", **options)
     users = measure(held.collection.runs, held.collection.judgments, 'PSucc(mapping="DCGl@5/broad")')
-    assert said.metric == str(users.metric)
+    assert said.setup.metric == str(users.metric)
     assert said.stop is not None
     assert said.stop.confidence >= 0.9
     assert said.reasons[0].startswith("confidence 0.9")
@@ -134,7 +134,7 @@ def test_pairs_without_a_judgment_are_never_offered(gappy):
         assert not hidden & set(trajectory.order)
         assert trajectory.points[-1].judged == len(gappy.known)
         assert trajectory.judgments_to_tau90 is not None
-    assert trajectory.offered == len(gappy.known)
+    assert trajectory.setup.offered == len(gappy.known)
 
 
 @pytest.mark.parametrize("stop", ["budget=0", "confidence=.5", "hours=0,seconds=10"])
@@ -244,7 +244,7 @@ def test_a_measure_that_is_not_linear(held):
     )
     assert trajectory.stop.judged == 40
     assert 0 <= trajectory.points[0].coverage <= 1
-    assert trajectory.metric == "nDCG@5"
+    assert trajectory.setup.metric == "nDCG@5"
 
 
 def test_one_system_and_identical_systems(campaign):

@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import expit, logit
 
-from probeval.simulation import Simulation, SimulationProtocol, Trajectory, TrajectoryStep, simulate
+from probeval.simulation import ReplaySetup, Simulation, SimulationProtocol, Trajectory, TrajectoryStep, simulate
+from probeval.simulation.seeds import mean_interval
 
 
 def trajectory(policy: str, seed: int, stop: int | None, tau90: int | None) -> Trajectory:
@@ -21,8 +23,8 @@ def trajectory(policy: str, seed: int, stop: int | None, tau90: int | None) -> T
     )
     at = None if stop is None else next(s for s in steps if s.judged == stop)
     return Trajectory(
-        policy=policy, model="uniform", metric="P@5", seed=seed, pool=2000, offered=2000, systems=4, steps=steps,
-        points=(), rules=(), stop=at, reasons=(), order=(),
+        setup=ReplaySetup("P@5", pool=2000, offered=2000, systems=4), policy=policy, model="uniform", seed=seed,
+        steps=steps, points=(), rules=(), stop=at, reasons=(), order=(),
     )  # fmt: skip
 
 
@@ -45,9 +47,9 @@ def test_means_over_the_seeds_that_got_there(result):
     rows = result.over_seeds().set_index(["policy", "figure"])
     stops = rows.loc["gain", "judgments_at_stop"]
     assert (stops.seeds, stops.reached, stops["mean"]) == (4, 3, 110.0)
-    assert (stops.lower, stops.upper) == pytest.approx(
-        stats.t.interval(0.95, 2, loc=110, scale=stats.sem([100, 140, 90]))
-    )
+    share, spread = 110 / 2000, stats.sem([100, 140, 90]) / 2000
+    ends = stats.t.interval(0.95, 2, loc=logit(share), scale=spread / (share * (1 - share)))
+    assert (stops.lower, stops.upper) == pytest.approx(2000 * expit(np.array(ends)))
     assert rows.loc["gain", "judgments_to_tau90"]["mean"] == np.mean(TAUS["gain"])
     assert rows.loc["random", "confidence_at_stop"]["mean"] == pytest.approx(0.5 + np.mean(STOPS["random"]) / 2000)
     never = rows.loc["depth", "judgments_to_tau90"]
@@ -55,6 +57,55 @@ def test_means_over_the_seeds_that_got_there(result):
     assert np.isnan([never["mean"], never.lower, never.upper]).all()
     narrow = result.over_seeds(level=0.5).set_index(["policy", "figure"]).loc["gain", "judgments_at_stop"]
     assert narrow.upper < stops.upper
+
+
+RANGES = {"judged": (0, 2000), "accuracy": (0, 1), "tau": (-1, 1)}
+
+
+@pytest.mark.parametrize(("low", "high"), RANGES.values(), ids=RANGES)
+@pytest.mark.parametrize("share", [(0.99, 1.0), (0.02, 0.9), (0.0, 0.001, 0.0), (1.0,) * 4, (0.0, 1.0), (0.3, 0.3)])
+def test_an_interval_stays_in_the_range_of_its_figure(share, low, high):
+    values = [low + (high - low) * one for one in share]
+    mean, lower, upper = mean_interval(values, low, high)
+    assert mean == pytest.approx(np.mean(values))
+    assert low <= lower <= mean <= upper <= high
+    assert (lower < mean < upper) == (len(set(values)) > 1)
+    flipped = mean_interval([low + high - value for value in values], low, high)
+    assert (low + high - upper, low + high - lower) == pytest.approx(flipped[1:])
+
+
+def test_fisher_z_for_a_correlation_and_plain_t_where_the_range_is_far():
+    taus = np.array([0.93, 0.97, 0.9, 0.95])
+    error = stats.sem(taus) / (1 - taus.mean() ** 2)  # of the inverse hyperbolic tangent
+    expected = np.tanh(stats.t.interval(0.95, 3, loc=np.arctanh(taus.mean()), scale=error))
+    assert mean_interval(taus.tolist(), -1, 1)[1:] == pytest.approx(tuple(expected))
+    values = [0.5, 0.501, 0.499]
+    assert mean_interval(values, 0, 1)[1:] == pytest.approx(
+        stats.t.interval(0.95, 2, loc=0.5, scale=stats.sem(values)), abs=1e-5
+    )
+    assert mean_interval([], 0, 1) == (None, None, None)
+    assert mean_interval([1.0], 0, 1) == (1.0, None, None)
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5, 10])
+@pytest.mark.parametrize(("a", "b"), [(50, 5.5), (22, 1), (1, 22), (5, 5)])
+def test_the_interval_holds_the_mean_as_often_as_it_says(seeds, a, b):
+    n = 2000
+    values = np.random.default_rng(seeds).beta(a, b, size=(n, seeds))
+    true = a / (a + b)
+    held = np.mean([lower <= true <= upper for _, lower, upper in (mean_interval(v, 0, 1) for v in values)])
+    # Three binomial errors; .02 for the skew of the most skewed figure, of which the plain t interval lacks .04 to .06.
+    allowed = 3 * np.sqrt(0.95 * 0.05 / n) + (0.02 if min(a, b) == 1 else 0.0)
+    assert 0.95 - allowed <= held <= 0.95 + allowed
+    plain = stats.t.interval(0.95, seeds - 1, loc=values.mean(axis=1), scale=stats.sem(values, axis=1))
+    assert held >= np.mean((plain[0] <= true) & (true <= plain[1]))
+
+
+def test_a_difference_is_at_most_the_number_of_pairs():
+    made = [trajectory("gain", 0, 100, 10), trajectory("gain", 1, 900, 10)]
+    made += [trajectory("random", seed, 600, 10) for seed in range(2)]
+    row = Simulation(tuple(made)).compare_policies().iloc[0]
+    assert (row.difference, row.lower, row.upper, row.verdict) == (-100, -2000, 2000, "undecided")
 
 
 def test_policies_are_compared_seed_by_seed(result):
@@ -99,7 +150,7 @@ def test_they_are_in_the_document_and_the_tables(result, three):
     titles = [view.title for view in result.tables()[2:]]
     assert titles == [
         "Means over 4 seeds, 95% intervals",
-        "Judgments of policy less those of other, 95% intervals",
+        "Judgments of policy minus those of other, 95% intervals",
     ]
     assert "judgments_at_stop" in result.tables()[2].text()
     alone = Simulation(result.trajectories[:4])

@@ -133,7 +133,7 @@ def test_models_are_fitted_on_other_campaigns_alone(three):
     heard = Heard()
     result = run(three[0], policies=["mtc", "mtc:empirical"], fit=three[1:], reporter=heard, **QUICK)
     assert [c.model for c in result.trajectories] == ["independent", "empirical"]
-    assert heard.said == [f"one: 5 of 5 systems are judged to depth 5; 8 queries, {result.trajectories[0].pool} pairs."]
+    assert heard.said == [f"one: 5 of 5 systems are judged to depth 5; 8 queries, {result.setup.pool} pairs."]
 
 
 def test_a_campaign_is_never_fitted_on_itself(three):
@@ -177,9 +177,9 @@ def test_all_systems_or_the_judged_ones(three):
     shared = runs.pool.within(others.pool)[judged.on(runs.pool).pair] >= 0
     partly = replace(three[0], judgments=judged.take(shared))  # nobody judged what system-05 alone retrieved
     few, every = (run(partly, policies=["random:uniform"], systems=s, **QUICK) for s in ("judged", "all"))
-    assert (few.trajectories[0].systems, every.trajectories[0].systems) == (4, 5)
-    assert every.trajectories[0].offered < every.trajectories[0].pool
-    assert few.trajectories[0].offered == few.trajectories[0].pool
+    assert (few.setup.systems, every.setup.systems) == (4, 5)
+    assert every.setup.offered < every.setup.pool
+    assert few.setup.offered == few.setup.pool
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_owners_keep_to_their_topics(held):
     for query, who in zip(got.queries, got.judged_by, strict=True):
         assert owners.setdefault(query, who) == who
     assert len(set(got.order)) == len(got.order)
-    assert [share["judgments"] for share in got.work()] == [20, 20, 20]
+    assert [share.judgments for share in got.work] == [20, 20, 20]
 
 
 def test_nobody_takes_a_topic_that_another_is_in(held):
@@ -57,12 +57,12 @@ def test_a_price_means_fewer_switches(held):
 
 def test_switches_are_those_of_each_assessor(held):
     got = run(held, assessors=2, topics="free", stay=0.5)
-    for share in got.work():
-        mine = [q for q, a in zip(got.queries[:60], got.judged_by[:60], strict=True) if a == share["assessor"] - 1]
-        assert share["switches"] == pytest.approx(100 * sum(a != b for a, b in pairwise(mine)) / len(mine))
-    judged = sum(share["judgments"] for share in got.work())
+    for share in got.work:
+        mine = [q for q, a in zip(got.queries[:60], got.judged_by[:60], strict=True) if a == share.assessor - 1]
+        assert share.switches == pytest.approx(100 * sum(a != b for a, b in pairwise(mine)) / len(mine))
+    judged = sum(share.judgments for share in got.work)
     assert judged == 60
-    assert got.switches == pytest.approx(sum(s["switches"] * s["judgments"] for s in got.work()) / judged)
+    assert got.switches == pytest.approx(sum(s.switches * s.judgments for s in got.work) / judged)
 
 
 def test_draws_by_topic_are_as_many_and_keep_their_probability(held):

@@ -12,6 +12,7 @@ import pytest
 
 from probeval.data import Scale
 from probeval.errors import DataError, MetricError, ModelError, ScoreError
+from probeval.results import plain
 from probeval.simulation import BINS, MARKS, Bins, Point, Validation, ValidationRun, validate
 from tests.heard import Heard
 
@@ -25,7 +26,7 @@ def result(three) -> Validation:
 
 def test_what_was_run(result):
     assert result.checkpoints == (0.0, 0.1, 0.5, 1.0)
-    assert [(t.campaign, t.model, t.metric, t.seed) for t in result.validation_runs] == [
+    assert [(t.collection, t.model, t.metric, t.seed) for t in result.validation_runs] == [
         (c, "independent", m, s) for c in ("one", "two", "three") for m in ("DCG@5", "nDCG@5") for s in (0, 1)
     ]
     for validation_run in result.validation_runs:
@@ -99,13 +100,13 @@ def test_processes_share_the_work(three):
     one, two = (validate(three, n_jobs=n, **arguments) for n in (1, 2))
     for a, b in zip(one.validation_runs, two.validation_runs, strict=True):
         for left, right in zip(a.points, b.points, strict=True):
-            assert left.to_dict() == pytest.approx(right.to_dict(), nan_ok=True)
+            assert plain(left) == pytest.approx(plain(right), nan_ok=True)
 
 
 def test_halves(campaign):
     music = campaign("music", 9, scale=Scale.fine(), metadata=True)
     found = validate([music], models=["independent"], depth=5, checkpoints=[0, 0.2], seeds=2, draws=30)
-    assert {(t.campaign, t.seed) for t in found.validation_runs} == {("music", 0), ("music", 1)}
+    assert {(t.collection, t.seed) for t in found.validation_runs} == {("music", 0), ("music", 1)}
     pools = {t.seed: t.pool for t in found.validation_runs}
     assert sum(pools.values()) == len(music.runs.top(5).pool)
     assert {d["pool"] for d in found.to_dict()["campaigns"][0]["policies"]} == set(pools.values())
@@ -269,18 +270,18 @@ def test_stop_and_effort_by_hand():
         made(judged=20, confidence=0.94, tau=0.92),
         made(judged=40, confidence=0.97, tau=0.9),
     ]
-    document = validation_run(points).to_dict()
+    document = plain(validation_run(points))
     assert document["stop"] == {
         "reached": True, "judged": 10, "fraction": 0.1, "confidence": 0.96, "accuracy": 0.9, "tau": 0.85,
     }  # fmt: skip
     assert document["judgments_to_tau90"] == 20
-    never = validation_run([points[0], replace(points[2], tau=0.5)]).to_dict()
+    never = plain(validation_run([points[0], replace(points[2], tau=0.5)]))
     assert never["judgments_to_tau90"] is None
     assert (never["stop"]["reached"], never["stop"]["judged"]) == (False, 20)
 
 
 def test_validations_can_be_put_together():
     one, two = (Validation((0.0,), (validation_run([made()], campaign=c),)) for c in "ab")
-    assert [t.campaign for t in (one + two).validation_runs] == ["a", "b"]
+    assert [t.collection for t in (one + two).validation_runs] == ["a", "b"]
     with pytest.raises(ScoreError, match="same checkpoints"):
         one + replace(two, checkpoints=(0.5,))
