@@ -12,10 +12,7 @@ import typer
 
 from probeval.api.documents import (
     EvaluationDocument,
-    GateDocument,
-    ModelComparisonsDocument,
     NextDocument,
-    ReuseDocument,
 )
 from probeval.cli.commands import Printed, verb
 from probeval.cli.output import write_json
@@ -106,14 +103,11 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.relevance.aggregation.result import AggregationDocument
     from probeval.relevance.cards.card import CardDocument
     from probeval.reliability.banding import BandStudyDocument
-    from probeval.reliability.documents import PairwiseDocument
     from probeval.reliability.dstudy import DStudies, DStudyDocument
     from probeval.reliability.gstudy import GStudies, GStudyDocument
-    from probeval.reliability.posterior import ScorePosteriorDocument
     from probeval.satisfaction.questions import ListQuestionsDocument
     from probeval.simulation.documents import SimulationDocument
     from probeval.simulation.planned import PlanDocument
-    from probeval.simulation.reuse import ReuseStudyDocument
     from probeval.simulation.validation import ValidationDocument
     from probeval.studies.curves import CurvesDocument
     from probeval.studies.meta import MetaStudyDocument
@@ -137,9 +131,9 @@ def documents() -> dict[str, tuple[str, Any]]:
         "aggregate": ("aggregated votes and their workers, or scores", AggregationDocument | DocumentScoresDocument),
         "convert": ("the written judgments", printed.ConvertDocument),
         "report": ("a written report", printed.ReportDocument),
-        "reuse": ("later systems, or every team left out", ReuseDocument | ReuseStudyDocument),
-        "gate": ("the verdict on a new system", GateDocument),
-        "compare": ("every pair of systems", ModelComparisonsDocument | PairwiseDocument | ScorePosteriorDocument),
+        "reuse": ("later systems, or every team left out", object),
+        "gate": ("the verdict on a new system", object),
+        "compare": ("every pair of systems", object),
         "curves": ("precision-recall and ROC curves, and counts", CurvesDocument),
         "gstudy": ("components of variance", GStudyDocument | GStudies),
         "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),
