@@ -404,9 +404,9 @@ def teams_section(reuse: Reuse, go: bool) -> str:
         study = reuse.kept(key, make)
         if study is None:
             continue
-        for route in study.routes().to_dict("records"):
-            part = study.systems[study.systems["route"] == route["route"]]
-            teams = study.teams[study.teams["route"] == route["route"]]
+        for route in study.routes:
+            part = [system for system in study.systems if system.route == route.route]
+            teams = [team for team in study.teams if team.route == route.route]
             rows.append(
                 {
                     "campaign": name,
@@ -414,15 +414,15 @@ def teams_section(reuse: Reuse, go: bool) -> str:
                     "depth": str(depth),
                     "teams": len(teams),
                     "systems": len(part),
-                    "pairs of one team": f"{teams['pairs'].sum():,} of {study.judged:,}",
-                    "route": route["route"],
-                    "accuracy": route["accuracy"],
-                    "score change": route["change"],
-                    "largest": float((part["left_out"] - part["score"]).abs().max()),
-                    "rank change": route["rank_change"],
-                    "largest rank": int((part["left_out_rank"] - part["rank"]).abs().max()),
-                    "tau": route["tau"],
-                    "coverage": route["coverage"],
+                    "pairs of one team": f"{sum(team.pairs for team in teams):,} of {study.judged:,}",
+                    "route": route.route,
+                    "accuracy": route.accuracy,
+                    "score change": route.change,
+                    "largest": max(abs(system.change) for system in part),
+                    "rank change": route.rank_change,
+                    "largest rank": max(system.rank_change for system in part),
+                    "tau": route.tau,
+                    "coverage": route.coverage,
                 }
             )
         if (name, by_model) == ("trec8-adhoc", True):
@@ -440,7 +440,8 @@ def teams_section(reuse: Reuse, go: bool) -> str:
 
 def worst_teams(study) -> pd.DataFrame:
     """Return the teams with the largest changes, both routes side by side."""
-    classical, model = (study.teams[study.teams["route"] == r].set_index("team") for r in ("classical", "model"))
+    teams = study.to_frame()
+    classical, model = (teams[teams["route"] == r].set_index("team") for r in ("classical", "model"))
     first = classical["largest_change"].abs().sort_values(ascending=False, kind="stable").head(10).index
     out = classical.loc[first, ["systems", "pairs", "judged"]].reset_index()
     for route, part in (("classical", classical), ("model", model)):

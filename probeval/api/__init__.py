@@ -10,8 +10,7 @@ from probeval.api.evaluate import evaluate, next_pairs
 from probeval.api.evaluation import Evaluation, NextPairs
 from probeval.api.evidence import Evidence, as_collection, select_model
 from probeval.api.fit import fit
-from probeval.api.gate import gate
-from probeval.api.gated import Gate
+from probeval.api.gate import Gate, gate
 from probeval.api.meta import meta_study
 from probeval.api.partition import partition
 from probeval.api.plan import plan

@@ -8,181 +8,199 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import pandas as pd
 
 from probeval.api.classical import judged_scores, note_left_out
-from probeval.api.effects import effect_columns, new_query_table, readable_effects, satisfaction_with
+from probeval.api.comparisons import (
+    Comparisons,
+    FurtherTests,
+    ModelComparisons,
+    NewQuerySystem,
+    PairwiseComparisons,
+    PosteriorComparisons,
+    SystemComparisons,
+    expect_new_query,
+    satisfaction_with,
+)
 from probeval.api.evaluate import EvaluationInputs
+from probeval.api.evaluation import Evaluation
 from probeval.api.evidence import Evidence, Remarks, ScoresOrRuns, as_scale, note_outside, note_texts, select_model
-from probeval.api.model_comparisons import ModelComparisons
 from probeval.api.settings import Estimating, Level, MeasureOfRuns, WorkOnParts
 from probeval.api.studies import is_score_table
-from probeval.api.tested import ComparisonTests, check_system, significant_by_bounds, significant_by_draws, tested
 from probeval.api.users import agreement_of, as_rope
+from probeval.arrays import Floats
 from probeval.data import Collection, Scale, with_reference
 from probeval.data.partitions import as_partitions
-from probeval.display import Table
-from probeval.errors import ReliabilityError, SatisfactionError
+from probeval.data.problem import Grades
+from probeval.errors import ReliabilityError, SatisfactionError, did_you_mean
 from probeval.metrics import AnyMetric, Measured, Metric
 from probeval.records import About, part, task
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
+from probeval.reliability import (
+    TESTS,
+    Observed,
+    Pairwise,
+    ScorePosterior,
+    TargetTests,
+    adjust,
+    compare_bayes,
+    compare_with_target,
+    difference_bounds,
+    noninferiority_test,
+    pair_index,
+    probability_significant,
+    read_scores,
+    rules,
+)
+from probeval.reliability import compare as compare_pairwise
+from probeval.reliability.significance import as_scores
 from probeval.reports.milestones import draw_queries
-from probeval.results import Result
+from probeval.results import UNSET, UnsetType, rows
+from probeval.satisfaction import mapping_for
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
-from probeval.ties import TIE
+from probeval.streams import stream
 
 if TYPE_CHECKING:
-    from probeval.reliability import Observed, Pairwise, ScorePosterior, TargetTests
     from probeval.satisfaction import Agreement, Noticed, Satisfaction
 
 __all__ = ["ComparisonInputs", "SystemComparisons", "compare"]
 
-READ = ["adjusted", "verdict", "d", "won", "p_tost", "p_noninferior", "noninferior", "when_judged", "p_significant"]
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SystemComparisons(Result):
-    """Every pair of systems compared.
+@dataclass(frozen=True)
+class ComparisonTests:
+    """What is tested, and how.
 
     Parameters
     ----------
-    result
-        The comparisons by a relevance model, the tests, or the posterior of the Bayesian model of scores.
-    metric
-        The measure; None for a table of scores.
-    extra
-        More columns of each pair: significance once all is judged, and the effect on users.
-    against
-        Only pairs with this system are shown.
-    notes
-        Remarks on the data and the model.
-    agreement
-        The preferences of users by the difference in score, where they are known.
-    effects
-        Each pair in the eyes of users, where satisfaction is known for the measure.
-    new_query
-        What to expect of each system on one new query, if asked for.
-    means
-        The tests of means against a target, if there is one.
+    method, correction, samples
+        The test of pairs, the correction for multiple comparisons, and the number of resamples.
+    alternative, against
+        The alternative, and the baseline of one-tailed tests and of non-inferiority.
+    target
+        A score to test means against.
     margin
-        The margin of non-inferiority, if there is one.
+        The share of the baseline's score that a system may lose and still not be inferior.
+    level, rope, seed
+        The probability of intervals, the difference up to which systems count as equal, and the random seed.
     """
 
-    result: ModelComparisons | Pairwise | ScorePosterior
-    metric: str | None
-    extra: pd.DataFrame
-    against: str | None = None
-    notes: tuple[str, ...] = ()
-    agreement: Agreement | None = None
-    effects: tuple[Noticed, ...] = ()
-    new_query: pd.DataFrame | None = None
-    means: TargetTests | None = None
-    margin: float | None = None
+    method: str | None
+    correction: str | None
+    samples: int
+    alternative: str
+    against: str | None
+    target: float | None
+    margin: float | None
+    level: float
+    rope: float
+    seed: int
 
-    def _headline(self) -> str:
-        return f"{len(self.result.systems)} systems{f' by {self.metric}' if self.metric else ''}"
+    @property
+    def asked(self) -> bool:
+        """Whether tests are asked for, rather than a model."""
+        named = (self.method, self.correction, self.target, self.margin)
+        return self.alternative != "two-sided" or any(value is not None for value in named)
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per pair of systems."""
-        pairs = pd.concat([self.result.to_frame(), self.extra], axis=1)
-        if self.against is None:
-            return pairs
-        return pairs[(pairs["a"] == self.against) | (pairs["b"] == self.against)]
+    def check(self, *, bayes: bool) -> None:
+        """Raise an error if tests are asked for besides the Bayesian model, or a baseline is needed and not given."""
+        if bayes and self.asked:
+            raise ReliabilityError(
+                "The hierarchical model of scores (--bayes, bayes=) replaces tests: leave out --method, --correction, "
+                "--alternative, --target and --noninferior."
+            )
+        if self.margin is not None and self.against is None:
+            raise ReliabilityError("Non-inferiority is relative to a baseline: name it with --against (against=).")
+        if self.alternative != "two-sided" and self.against is None and self.target is None:
+            raise ReliabilityError(
+                f"A one-tailed test ({self.alternative}) is against a baseline or a target: give --against SYSTEM or "
+                "--target SCORE (against=, target=)."
+            )
 
-    def systems_frame(self) -> pd.DataFrame:
-        """One row per system."""
-        frame = self.result.systems_frame()
-        if self.means is None:
-            return frame
-        found = self.means.to_frame().set_index("system").loc[frame["system"]]
-        columns = {"p_target": "p", "adjusted_target": "adjusted", "verdict_target": "verdict"}
-        return frame.assign(**{name: found[column].to_numpy() for name, column in columns.items()})
+    def pairs(self, scores: Observed | Measured) -> Pairwise:
+        """Return the tests of all pairs; one-tailed against the baseline, if there is one."""
+        return compare_pairwise(
+            scores,
+            method=self.method or "t",
+            correction=self.correction,
+            level=self.level,
+            rope=self.rope,
+            alternative="two-sided" if self.against is None else self.alternative,
+            against=self.against,
+            samples=self.samples,
+            rng=stream(self.seed),
+        )
 
-    def to_dict(self) -> dict[str, Any]:
-        """The comparisons as plain data, as ``probeval compare --format json`` prints them."""
-        document: dict[str, Any] = dict(self.result.to_dict())
-        pairs = self.to_frame()
-        reports = self._reports()
-        rows = pairs if reports is None else pairs.assign(report=reports[pairs.index])
-        document["pairs"] = rows.to_dict(orient="records")
-        if self.agreement is not None:
-            document["noticeable"] = self.agreement.noticeable()
-        if self.means is not None:
-            document |= {"target": self.means.target, "systems": self.systems_frame().to_dict(orient="records")}
-        if self.margin is not None:
-            document["margin"] = self.margin
-        if self.new_query is not None:
-            document["new_query"] = self.new_query.to_dict(orient="records")
-        return document if self.metric is None else {"metric": self.metric, **document}
+    def means(self, scores: Observed | Measured) -> TargetTests | None:
+        """Return the tests of means against the target; None without one."""
+        if self.target is None:
+            return None
+        return compare_with_target(
+            scores,
+            self.target,
+            method=self.method if self.method in TESTS else "t",
+            alternative=self.alternative,
+            correction=self.correction or "holm",
+            level=self.level,
+            samples=self.samples,
+            rng=stream(self.seed),
+        )
 
-    def readable(self) -> pd.DataFrame:
-        """One row per pair, with the columns that people read; for one pair by a model, one per kind of queries."""
-        pairs, reports = self.to_frame(), self._reports()
-        if isinstance(self.result, ModelComparisons):
-            table = self.result.readable()
-            return table if len(self.result.pairs) == 1 else table.join(readable_effects(pairs))
-        if reports is None:
-            return pairs
-        left = pairs[["a", "b"]].assign(difference=reports[pairs.index])
-        return left.join(pairs[[c for c in READ if c in pairs.columns]]).join(readable_effects(pairs))
-
-    def _reports(self) -> Any:
-        from probeval.reliability import Pairwise
-
-        return np.array(self.result.report(), dtype=object) if isinstance(self.result, Pairwise) else None
-
-    def tables(self) -> tuple[Table, ...]:
-        """The systems, their pairs with the columns that people read, and by a model the pairs to judge next."""
-        new = () if self.new_query is None else (self._new_query_view(self.new_query),)
-        if isinstance(self.result, ModelComparisons):
-            systems, pairs, *judge = self.result.tables()
-            return systems, *new, replace(pairs, frame=self.readable()), *judge
-        systems = Table(self.systems_frame(), self.metric, intervals=("mean", "lower", "upper"))
-        return systems, *new, Table(self.readable(), "Pairs")
-
-    def _new_query_view(self, table: pd.DataFrame) -> Table:
-        shown = table[[c for c in table.columns if not c.endswith("below")]]
-        return Table(shown, "One new query", intervals=("mean", "lower", "upper"))
-
-    def sentences(self) -> list[str]:
-        """The outcome, then notes on the data and the model."""
-        return [*self.outcome(), *self.notes]
-
-    def outcome(self) -> list[str]:
-        """The test or the decision, the meaning of the intervals, and how many differences half of the users notice."""
-        seen = [f"{self.effects[0]}."] if isinstance(self.result, ModelComparisons) and len(self.effects) == 1 else []
-        means = () if self.means is None else self.means.sentences()
-        return [
-            *self.result.sentences(), *means, *self._noninferior(), *seen, *self._noticed(), *self._on_a_new_query()
-        ]  # fmt: skip
-
-    def _noninferior(self) -> list[str]:
+    def noninferior(self, scores: Observed | Measured, systems: Sequence[str]) -> dict[str, list[Any]]:
+        """Return p_noninferior and noninferior of each pair, NaN and None for pairs without the baseline."""
         if self.margin is None:
-            return []
-        shown = self.to_frame()["noninferior"]
-        return [
-            f"{int((shown == 'yes').sum())} of {int(shown.notna().sum())} systems are shown to have more than "
-            f"{1 - self.margin:g} of the score of {self.against}."
-        ]
+            return {}
+        values, names, _ = as_scores(scores)
+        pairs = list(combinations(systems, 2))
+        with_baseline = np.array([self.against in pair for pair in pairs], dtype=bool)
+        others = [b if a == self.against else a for a, b in pairs if self.against in (a, b)]
+        p = np.full(len(pairs), np.nan)
+        if others:
+            kept, baseline = [names.index(other) for other in others], values[names.index(str(self.against))]
+            method = self.method if self.method in TESTS else "t"
+            _, p[with_baseline] = noninferiority_test(
+                values[kept], baseline, margin=self.margin, method=method, samples=self.samples, rng=stream(self.seed)
+            )
+        p = adjust(p, self.correction or "holm")
+        words = ["yes" if value < 1 - self.level else "undecided" for value in p]
+        shown = [word if tested else None for word, tested in zip(words, with_baseline, strict=True)]
+        return {"p_noninferior": p.tolist(), "noninferior": shown}
 
-    def _on_a_new_query(self) -> list[str]:
-        if self.new_query is None:
-            return []
-        level = self.result.evaluation.level if isinstance(self.result, ModelComparisons) else self.result.level
-        return [
-            f"One new query of the same kind: lower and upper are a two-sided {level:.0%} interval; one-sided, "
-            f"{level:.0%} of new queries reach the value of the column above."
-        ]
 
-    def _noticed(self) -> list[str]:
-        if self.agreement is None:
-            return []
-        size, noticeable = self.to_frame()["difference"].abs(), self.agreement.noticeable()
-        words = self.agreement.noticeable_in_words()
-        count = f"{int((size >= noticeable - TIE).sum()):,} of {len(size):,} pairs differ by as much on average."
-        return [count if words in self.notes else f"{words} {count}"]
+def _check_system(against: str | None, systems: Sequence[str]) -> None:
+    """Raise an error if the baseline is not one of the systems."""
+    if against is not None and against not in systems:
+        raise ReliabilityError(f"No system {against!r} to compare with.{did_you_mean(against, systems)}")
+
+
+def _significant_by_bounds(collection: Collection, found: Measured, systems: Sequence[str], level: float) -> list[str]:
+    """Whether each difference will be significant once all is judged, by its bounds: yes, no, or undecided."""
+    at = [found.systems.index(s) for s in systems]
+    if found.metric.is_linear:
+        runs = collection.runs.top(found.metric.cutoff or collection.runs.depth).select(systems)
+        codes = Grades.of(collection.judgments, runs.pool, found.scale).codes
+        asked = np.isin(runs.queries, found.queries)
+        low, high = (end[:, asked] for end in difference_bounds(runs, codes, found.metric, found.scale))
+    else:
+        a, b = pair_index(len(at))
+        least, most = found.lower[at], found.upper[at]
+        low, high = least[a] - most[b], most[a] - least[b]
+    decided = rules(low, high, alpha=1 - level)
+    return [
+        "undecided" if rule == 0 else "yes" if sign else "no"
+        for sign, rule in zip(decided.sign, decided.rule, strict=True)
+    ]
+
+
+def _significant_by_draws(
+    draws: Floats | None, drawn: Sequence[str], systems: Sequence[str], level: float
+) -> list[float]:
+    """P(significant once all is judged) of each pair, from joint draws of shape (draw, system, query)."""
+    if draws is None:
+        raise ReliabilityError("P(significant) needs joint draws by query.")
+    better, worse = probability_significant([draws[:, [drawn.index(s) for s in systems]]], alpha=1 - level)
+    found: list[float] = (better + worse).tolist()
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -203,7 +221,7 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
     [['system-03', 'system-02'], ['system-03', 'system-01'], ['system-02', 'system-01']]
     >>> few = campaign.judgments.take(np.arange(40))
     >>> probeval.compare(campaign.runs, "DCG@5", qrels=few, against="system-01").to_frame()["verdict"].tolist()
-    ['open', 'open']
+    ['undecided', 'undecided']
     """
 
     runs: ScoresOrRuns
@@ -259,7 +277,7 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
     def _tests(self) -> ComparisonTests:
         return part(self, ComparisonTests, margin=self.noninferior, rope=0.0)
 
-    def run(self) -> SystemComparisons:
+    def run(self) -> Comparisons:
         """The comparisons."""
         if self.target_accept is not None and not self.bayes:
             raise ReliabilityError("target_accept is for the sampler of bayes. Leave it out, or ask for bayes.")
@@ -292,7 +310,7 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
             remarks.say("Tests are computed in one process.")
         return self._by_tests(known, measure, tests, remarks)
 
-    def _by_model(self, runs: Any, remarks: Remarks) -> SystemComparisons:
+    def _by_model(self, runs: Any, remarks: Remarks) -> Comparisons:
         """By a relevance model, with the effect on users and the prediction for a new query."""
         in_parts = as_partitions(runs) is not None
         evidence = part(self if in_parts else self.read_as(runs), Evidence)
@@ -305,24 +323,21 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
         if not in_parts:
             depth, model = evaluation.estimate.estimation.depth, evaluation.choice.model
             note_texts(runs, self.docs, depth=depth, model=model, reporter=remarks)
-        check_system(self.against, evaluation.scores.systems)
-        result = ModelComparisons(evaluation, self.against)
-        return _by_model(result, self.mapping, tuple(remarks.notes), new_query=self.new_query)
+        _check_system(self.against, evaluation.scores.systems)
+        return _by_model(evaluation, self, tuple(remarks.notes))
 
-    def _of_scores(self, tests: ComparisonTests, remarks: Remarks) -> SystemComparisons:
+    def _of_scores(self, tests: ComparisonTests, remarks: Remarks) -> Comparisons:
         """By tests of a table of scores."""
-        from probeval.reliability import read_scores
-
         source = self.runs[0] if isinstance(self.runs, (list, tuple)) else self.runs
         rope = as_rope(self.rope, mapping=self.mapping, reporter=remarks)
         agreement = agreement_of(None, None, self.mapping)
-        return self._tested(read_scores(source), replace(tests, rope=rope), remarks, agreement, pd.DataFrame())
+        return self._tested(read_scores(source), replace(tests, rope=rope), remarks, agreement, {})
 
     def _by_tests(
         self, collection: Collection, metric: Metric, tests: ComparisonTests, remarks: Remarks
-    ) -> SystemComparisons:
+    ) -> Comparisons:
         """By tests of the scores of runs."""
-        scale, level, extra = as_scale(self.scale), self.level, pd.DataFrame()
+        scale, level, more = as_scale(self.scale), self.level, dict[str, list[Any]]()
         found = judged_scores(collection, metric, scale=scale, gain=self.gain, depth=self.depth)
         rope = as_rope(self.rope, found.metric, found.scale, mapping=self.mapping, reporter=remarks)
         note_left_out(collection, found, remarks)
@@ -341,21 +356,20 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
             remarks.say(f"{found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged: they count as 0.")
         systems = [found.systems[i] for i in np.argsort(-np.round(found.values.mean(axis=1), 12), kind="stable")]
         if found.judged_pairs < found.pool and not self.bayes:
-            extra["when_judged"] = significant_by_bounds(collection, found, systems, level)
+            more["when_judged"] = _significant_by_bounds(collection, found, systems, level)
         if self.model not in (None, "none"):
             choice = select_model(collection, self.model, scale=scale, gain=self.gain, reporter=remarks)
             (drawn,) = score_collection(
                 choice.model, collection, [found.metric], depth=self.depth, scale=choice.scale, seed=self.seed,
                 method="draws", per_query=True, n=self.draws,
             )  # fmt: skip
-            extra["p_significant"] = significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
+            more["p_significant"] = _significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
         users = satisfaction_with(found, found.metric, found.scale, self.mapping)
         effects: tuple[Noticed, ...] = ()
         if users is not None:
             effects = tuple(users.compare(a, b, level=level) for a, b in combinations(systems, 2))
-            extra = pd.concat([extra, effect_columns(effects)], axis=1)
         agreement = agreement_of(found.metric, found.scale, self.mapping)
-        return self._tested(found, replace(tests, rope=rope), remarks, agreement, extra, users, effects)
+        return self._tested(found, replace(tests, rope=rope), remarks, agreement, more, users, effects)
 
     def _tested(
         self,
@@ -363,67 +377,77 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
         tests: ComparisonTests,
         remarks: Remarks,
         agreement: Agreement | None,
-        extra: pd.DataFrame,
+        more: dict[str, list[Any]],
         users: Satisfaction | None = None,
         effects: tuple[Noticed, ...] = (),
-    ) -> SystemComparisons:
+    ) -> Comparisons:
         """The tests of scores, with what users notice of the differences."""
-        result = tested(scores, tests, bayes=self.bayes, draws=self.draws, target_accept=self.target_accept)
-        return SystemComparisons(
-            result,
-            None if self.metric is None else str(as_metric(self.metric)),
-            pd.concat([tests.noninferior(scores, result.to_frame()), extra], axis=1),
-            self.against,
-            tuple(remarks.notes),
-            agreement,
-            effects,
-            _new_query(scores, result.systems, users, self.level) if self.new_query else None,
-            tests.means(scores),
-            self.noninferior,
-        )
+        values, names, _ = as_scores(scores)
+        _check_system(self.against, names)
+        result: Pairwise | ScorePosterior
+        if self.bayes:
+            result = compare_bayes(
+                scores, level=self.level, rope=tests.rope, draws=self.draws, target_accept=self.target_accept,
+                rng=stream(self.seed),
+            )  # fmt: skip
+            _ = result.diagnostics  # warns where sampling did not converge
+        else:
+            result = tests.pairs(scores)
+        columns = tests.noninferior(scores, result.systems) | more
+        pairs = len(result.systems) * (len(result.systems) - 1) // 2
+        common: dict[str, Any] = {
+            "metric": UNSET if self.metric is None else str(as_metric(self.metric)),
+            "new_query": UNSET,
+            "against": self.against,
+            "notes": tuple(remarks.notes),
+            "agreement": agreement,
+            "effects": effects,
+            "more": rows(FurtherTests, **columns) if columns else (FurtherTests(),) * pairs,
+        }
+        if self.new_query:
+            ordered = values[[names.index(system) for system in result.systems]]
+            unit = bool(np.nanmin(ordered) >= 0 and np.nanmax(ordered) <= 1)
+            free = (0.0, 1.0) if unit else (-np.inf, np.inf)
+            limits = scores.metric.limits if isinstance(scores, Measured) else free
+            common["new_query"] = expect_new_query(
+                result.systems, ordered, users=users, level=self.level, limits=limits
+            )
+        if isinstance(result, ScorePosterior):
+            return part(result, PosteriorComparisons, **common)
+        margin = UNSET if self.noninferior is None else self.noninferior
+        return part(result, PairwiseComparisons, **common, means=tests.means(scores), margin=margin)
 
 
-def _by_model(
-    result: ModelComparisons, mapping: str | None, notes: tuple[str, ...], *, new_query: bool
-) -> SystemComparisons:
-    """Return the comparisons by a model, with their effect on users and the prediction for a new query."""
-    evaluation = result.evaluation
+def _by_model(evaluation: Evaluation, given: ComparisonInputs, notes: tuple[str, ...]) -> ModelComparisons:
+    """The comparisons by a model, with their effect on users and the prediction for a new query."""
     metric, scale, level = evaluation.scores.metric, evaluation.choice.scale, evaluation.level
     effects: tuple[Noticed, ...] = ()
-    ahead = None
-    if new_query or mapping is not None or _is_mapped(metric, scale):
+    ahead: tuple[NewQuerySystem, ...] | UnsetType = UNSET
+    if given.new_query or given.mapping is not None or _is_mapped(metric, scale):
+        systems = evaluation.ranking.order
         drawn = draw_queries(evaluation.estimate.with_all_pairs)
-        users = satisfaction_with(drawn, metric, scale, mapping)
+        users = satisfaction_with(drawn, metric, scale, given.mapping)
         if users is not None:
-            effects = tuple(users.compare(pair.here.a, pair.here.b, level=level) for pair in result.pairs)
-        if new_query:
+            pairs = [pair for pair in combinations(systems, 2) if given.against is None or given.against in pair]
+            effects = tuple(users.compare(a, b, level=level) for a, b in pairs)
+        if given.new_query:
             values = drawn.joint.query_draws
             assert values is not None
-            at = [drawn.systems.index(system) for system in result.systems]
-            ahead = new_query_table(result.systems, values[:, at], users=users, level=level, limits=metric.limits)
-    agreement = agreement_of(metric, scale, mapping)
-    return SystemComparisons(
-        result, str(metric), effect_columns(effects), result.against, notes, agreement, effects, ahead
+            at = [drawn.systems.index(system) for system in systems]
+            ahead = expect_new_query(systems, values[:, at], users=users, level=level, limits=metric.limits)
+    return ModelComparisons(
+        evaluation,
+        metric=str(metric),
+        new_query=ahead,
+        against=given.against,
+        notes=notes,
+        agreement=agreement_of(metric, scale, given.mapping),
+        effects=effects,
     )
-
-
-def _new_query(
-    scores: Observed | Measured, systems: Sequence[str], users: Satisfaction | None, level: float
-) -> pd.DataFrame:
-    """Return the prediction for one new query by the scores of the tests."""
-    from probeval.reliability.significance import as_scores
-
-    values, names, _ = as_scores(scores)
-    ordered = values[[names.index(system) for system in systems]]
-    unit = bool(np.nanmin(ordered) >= 0 and np.nanmax(ordered) <= 1)
-    limits = scores.metric.limits if isinstance(scores, Measured) else (0.0, 1.0) if unit else (-np.inf, np.inf)
-    return new_query_table(systems, ordered, users=users, level=level, limits=limits)
 
 
 def _is_mapped(metric: Metric, scale: Scale) -> bool:
     """Whether a mapping to satisfaction is published for the measure on this scale."""
-    from probeval.satisfaction import mapping_for
-
     try:
         mapping_for(metric, scale)
     except SatisfactionError:

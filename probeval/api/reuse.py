@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import pandas as pd
 
 from probeval.api.classical import judged_scores, required_judgments
-from probeval.api.documents import LaterDocument, NeededPair, ReuseDocument
 from probeval.api.evidence import (
     Evidence,
     Remarks,
@@ -28,14 +27,23 @@ from probeval.metrics import AnyMetric
 from probeval.records import About, task
 from probeval.relevance import Choice
 from probeval.reporting import Reporter
-from probeval.results import Result
-from probeval.schema import records
+from probeval.results import FLAT, Result, frame, key, rows
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Judging, LaterSystem, ModelScore, judge_later, measure_later
 from probeval.simulation import ReuseStudy, leave_teams_out, restrict
 from probeval.ties import TIE
 
-__all__ = ["Reuse", "ReuseInputs", "ReuseStudyInputs", "Together", "reuse", "reuse_study"]
+__all__ = [
+    "LaterFigures",
+    "NeededPair",
+    "Reuse",
+    "ReuseInputs",
+    "ReuseStudyInputs",
+    "ReusedSystem",
+    "Together",
+    "reuse",
+    "reuse_study",
+]
 
 Together = Annotated[bool, About("The later systems arrived as a group: all join the campaign at once.")]
 PoolDepth = Annotated[
@@ -44,26 +52,72 @@ PoolDepth = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class NeededPair:
+    """A pair to judge for a later system."""
+
+    query: str
+    doc: str
+    rank: Annotated[float, "The rank of the document in the system's list; null outside it."]
+    grade: Annotated[float, "The grade that is expected."]
+    sd: float
+    halfwidth: Annotated[
+        float, "The expected half-width of the system's interval, once this pair and those above it are judged."
+    ]
+
+
+@dataclass(frozen=True)
+class LaterFigures:
+    """A later system: its score, its rank, and the judgments that it needs."""
+
+    system: str
+    mean: Annotated[float | None, "Its expected score by the model; null without one, as all figures by the model."]
+    lower: float | None
+    upper: float | None
+    rank: Annotated[int | None, "Its rank among the first systems, itself included."]
+    rank_lower: int | None
+    rank_upper: int | None
+    p_better: Annotated[float | None, "The probability that it is better than the best of the first systems."]
+    needed: Annotated[
+        int | None,
+        "The number of judgments until its interval is as narrow as those of the first systems; null if more than the "
+        "listed pairs are needed.",
+    ]
+    judged: Annotated[float, "The share of its retrieved documents that is judged."]
+    classical: Annotated[float, "Its score with unjudged documents as not relevant."]
+    classical_rank: Annotated[int, "Its rank by this score."]
+    bound_lower: Annotated[float, "The bounds that its unjudged documents leave; null where they are not known."]
+    bound_upper: float
+
+    @classmethod
+    def of(cls, later: LaterSystem) -> LaterFigures:
+        """The figures of a later system."""
+        classical = later.classical
+        names = ("mean", "lower", "upper", "rank", "rank_lower", "rank_upper", "p_better", "needed")
+        return cls(
+            system=later.system,
+            **{name: getattr(later.model, name, None) for name in names},
+            judged=classical.judged,
+            classical=classical.score,
+            classical_rank=classical.rank,
+            bound_lower=classical.lower,
+            bound_upper=classical.upper,
+        )
+
+
+@dataclass(frozen=True)
+class ReusedSystem:
+    """A later system, evaluated with the judgments of a collection, and the pairs that it needs."""
+
+    figures: Annotated[LaterFigures, FLAT]
+    best: Annotated[str | None, "The best of the first systems."]
+    target: Annotated[float | None, "The median half-width of the intervals of the first systems."]
+    pairs: Annotated[tuple[NeededPair, ...], "The pairs that it needs, the most informative first."]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Reuse(Result):
-    """Later systems, evaluated with the judgments of a campaign in which they had no part.
-
-    Parameters
-    ----------
-    metric, depth
-        The measure, and the depth of the pool.
-    model
-        The name of the model; ``none`` for classical scores alone.
-    first
-        The systems of the campaign.
-    later
-        One entry per later system.
-    together
-        Whether the later systems joined the campaign together; else each one alone.
-    level
-        The probability of intervals.
-    notes
-        Remarks on the data and the model.
+    """Later systems, evaluated with the judgments of a collection in which they had no part.
 
     Examples
     --------
@@ -77,14 +131,37 @@ class Reuse(Result):
     ['d4']
     """
 
-    metric: str
-    depth: int
-    model: str
-    first: tuple[str, ...]
+    metric: Annotated[str, "The measure."]
+    depth: Annotated[int, "The depth of the pool."]
+    model: Annotated[str, "The model; ``none`` for classical scores alone."]
+    first: tuple[str, ...]  # the systems of the collection
     later: tuple[LaterSystem, ...]
-    together: bool = False
-    level: float = 0.95
-    notes: tuple[str, ...] = ()
+    together: Annotated[bool, "Whether the later systems joined together; else each one alone."] = False
+    level: Annotated[float, "The probability of intervals."] = 0.95
+    notes: tuple[str, ...] = ()  # remarks on the data and the model
+
+    @key.named("first")
+    def n_first(self) -> int:
+        """The number of systems of the collection."""
+        return len(self.first)
+
+    @key
+    def systems(self) -> tuple[ReusedSystem, ...]:
+        """One entry per later system, best first."""
+        return tuple(
+            ReusedSystem(LaterFigures.of(one), None, None, ())
+            if one.model is None
+            else ReusedSystem(LaterFigures.of(one), one.model.best, one.model.target, self._needed(one.system))
+            for one in self._best_first
+        )
+
+    def _needed(self, system: str) -> tuple[NeededPair, ...]:
+        table = self.next(system)
+        return rows(NeededPair, **{str(name): table[name].to_numpy() for name in table.columns})
+
+    @property
+    def _best_first(self) -> list[LaterSystem]:
+        return sorted(self.later, key=lambda one: -(one.classical.score if one.model is None else one.model.mean))
 
     def _headline(self) -> str:
         n = len(self.later)
@@ -125,62 +202,20 @@ class Reuse(Result):
         p_better than the best of them, and needed: the number of judgments for an interval as narrow as theirs. By the
         judgments alone: the judged share, the classical score with its rank, and its bounds. Unknown values are NaN.
         """
-        rows = [self._row(one) for one in self.later]
-        rows.sort(key=lambda row: -(row["classical"] if pd.isna(row["mean"]) else row["mean"]))
-        return pd.DataFrame(rows)
-
-    @staticmethod
-    def _row(later: LaterSystem) -> dict[str, Any]:
-        model, classical, nan = later.model, later.classical, float("nan")
-        return {
-            "system": later.system,
-            "mean": nan if model is None else model.mean,
-            "lower": nan if model is None else model.lower,
-            "upper": nan if model is None else model.upper,
-            "rank": nan if model is None else model.rank,
-            "rank_lower": nan if model is None else model.rank_lower,
-            "rank_upper": nan if model is None else model.rank_upper,
-            "p_better": nan if model is None else model.p_better,
-            "needed": nan if model is None or model.needed is None else model.needed,
-            "judged": classical.judged,
-            "classical": classical.score,
-            "classical_rank": classical.rank,
-            "bound_lower": classical.lower,
-            "bound_upper": classical.upper,
-        }
+        return frame(map(LaterFigures.of, self._best_first), LaterFigures)
 
     def pairs(self) -> pd.DataFrame:
         """The needed pairs of every later system, best system first: system, and the columns of :meth:`next`."""
-        tables = [self.next(system).assign(system=system) for system in self.to_frame()["system"]]
+        tables = [self.next(one.system).assign(system=one.system) for one in self._best_first]
         table = pd.concat(tables, ignore_index=True)
         return table[["system", *(c for c in table.columns if c != "system")]]
 
-    def to_dict(self) -> ReuseDocument:
-        """The result as plain data, as ``probeval reuse --later`` prints it with ``--format json``."""
-        rows = self.to_frame().astype(object)
-        systems: list[LaterDocument] = []
-        for row in rows.where(rows.notna(), None).to_dict("records"):
-            model = self[row["system"]].model
-            pairs = [] if model is None else records(self.next(row["system"]), NeededPair)
-            best, target = (None, None) if model is None else (model.best, model.target)
-            whole: Any = {**row, "best": best, "target": target, "pairs": pairs}
-            systems.append(whole)
-        return {
-            "metric": self.metric,
-            "model": self.model,
-            "depth": self.depth,
-            "first": len(self.first),
-            "together": self.together,
-            "level": self.level,
-            "systems": systems,
-        }
-
     def tables(self) -> tuple[Table, ...]:
         """One row per later system; the lower bound only where it is not the classical score."""
-        frame = self.to_frame()
-        if (frame["bound_lower"] - frame["classical"]).abs().max() <= TIE:
-            frame = frame.drop(columns="bound_lower")
-        shown = frame.dropna(axis=1, how="all")
+        table = self.to_frame()
+        if (table["bound_lower"] - table["classical"]).abs().max() <= TIE:
+            table = table.drop(columns="bound_lower")
+        shown = table.dropna(axis=1, how="all")
         whole = dict.fromkeys(("rank", "rank_lower", "rank_upper", "needed"), 0)
         intervals = ("mean", "lower", "upper") if "mean" in shown else None
         return (Table(shown, self.metric, {**whole, "p_better": 3, "judged": 3}, intervals),)
@@ -220,8 +255,8 @@ class ReuseStudyInputs(Work, Scoring, Evidence):
     >>> import probeval
     >>> campaign = probeval.synthetic_campaign(seed=1, systems=6, queries=5, depth=5)
     >>> study = probeval.reuse_study(campaign, "DCG@5", model="none")
-    >>> study.routes()[["route", "accuracy"]].round(3).values.tolist()
-    [['classical', 0.778]]
+    >>> [(route.route, round(route.accuracy, 3)) for route in study.routes]
+    [('classical', 0.778)]
     """
 
     metric: Annotated[AnyMetric, MEASURE]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from probeval.api.compare import ComparisonInputs
+from probeval.api.comparisons import Comparisons, ModelComparisons, PairwiseComparisons
 from probeval.api.studies import is_score_table
 from probeval.cli.commands import Output, verb
-from probeval.cli.options import OutputFormat
-from probeval.cli.output import Messages, check_picture, write_csv, write_json, write_pictures, write_table
+from probeval.cli.output import Messages, check_picture, write_pictures
 from probeval.data.files import is_partitioned
 from probeval.errors import ProbevalError
 from probeval.records import About
-
-if TYPE_CHECKING:
-    from probeval.api.model_comparisons import ModelComparisons
-    from probeval.reliability import Pairwise, ScorePosterior
 
 __all__ = ["compare"]
 
@@ -28,17 +25,16 @@ def compare(
     plot: Annotated[
         Path | None, About("Plot all pairs; FILE-ranks shows the critical differences.", metavar="FILE")
     ] = None,
-) -> None:
+) -> Comparisons:
     """Compare every pair of systems: which is better, by how much, and how sure that is.
 
     With unjudged documents, a relevance model gives the probability that a system is better, on these queries and on
-    new ones, what labels contributed, and the pairs to judge next if it is open. With complete judgments or a table of
-    scores, or with --method: tests, corrected for multiple comparisons, with effect sizes; unjudged documents count as
-    not relevant. A campaign in partitions is compared by a model.
+    new ones, what labels contributed, and the pairs to judge next if it is undecided. With complete judgments or a
+    table of scores, or with --method: tests, corrected for multiple comparisons, with effect sizes; unjudged documents
+    count as not relevant. A campaign in partitions is compared by a model.
 
     Example: probeval compare new.txt old.txt --qrels qrels.txt --labels labels.tsv --metric nDCG@10 --rope .01
     """
-    messages, output_format = output.messages, output.output_format
     check_picture(plot)
     if given.target_accept is not None and not given.bayes:
         raise ProbevalError("--target-accept is for the sampler of --bayes. Leave it out, or add --bayes.")
@@ -53,29 +49,19 @@ def compare(
             "--target, --noninferior, --bayes and --model none: a relevance model gives the probability that each "
             "system is better."
         )
-    found = messages.warned(given.run)
+    found = output.messages.warned(given.run)
     if plot is not None:
-        _plot(found.result, plot, messages)
-    if output_format is OutputFormat.json:
-        write_json(found.to_dict())
-    elif output_format is OutputFormat.csv:
-        write_csv(found.to_frame())
-    else:
-        for sentence in found.outcome():
-            messages.say(sentence)
-        for i, view in enumerate(found.tables()):
-            write_table(view.frame, output_format, title="\n" * (i > 0) + (view.title or "") or None)
+        _plot(found, plot, output.messages)
+    return replace(found, notes_said=True)
 
 
-def _plot(result: ModelComparisons | Pairwise | ScorePosterior, path: Path, messages: Messages) -> None:
-    from probeval.api.model_comparisons import ModelComparisons
+def _plot(found: Comparisons, path: Path, messages: Messages) -> None:
     from probeval.plots import plot_critical, plot_pairs, plot_tests
-    from probeval.reliability import Pairwise
 
-    if isinstance(result, ModelComparisons):
-        write_pictures({path: plot_pairs(result.ranking)}, messages)
+    if isinstance(found, ModelComparisons):
+        write_pictures({path: plot_pairs(found.ranking)}, messages)
         return
-    pictures = {path: plot_tests(result)}
-    if isinstance(result, Pairwise) and result.friedman is not None:
-        pictures[path.with_name(f"{path.stem}-ranks{path.suffix}")] = plot_critical(result)
+    pictures = {path: plot_tests(found)}
+    if isinstance(found, PairwiseComparisons) and found.friedman is not None:
+        pictures[path.with_name(f"{path.stem}-ranks{path.suffix}")] = plot_critical(found)
     write_pictures(pictures, messages)

@@ -153,7 +153,7 @@ class KnownTruth:
         return worth
 
     def difference(self, decision: TwoSystems) -> float:
-        """The score of the first of two systems less that of the second."""
+        """The score of the first of two systems minus that of the second."""
         systems = list(self.campaign.runs.systems)
         a, b = (systems.index(name) for name in (decision.here.a, decision.here.b))
         return float(self.means[a] - self.means[b])
@@ -377,9 +377,9 @@ def _decide(story: Story, show: bool, messages: Messages) -> None:
     _say(messages, f"May {here.a}, the first in step 1, replace {here.b}, from its middle, which we take to be in use?")
     if show:
         write_table(
-            decision.to_frame(), OutputFormat.table, title=f"\n{METRIC}, {here.a} less {here.b}", decimals=DECIMALS
+            decision.to_frame(), OutputFormat.table, title=f"\n{METRIC}, {here.a} minus {here.b}", decimals=DECIMALS
         )
-    outcome = "open" if decision.is_open else "right" if decision.verdict == known["verdict"] else "wrong"
+    outcome = "not made yet" if decision.is_undecided else "right" if decision.verdict == known["verdict"] else "wrong"
     _say(
         messages,
         f"{decision.on_these} By all judgments it is {known['difference']:+.4f}: the decision is {outcome}.",

@@ -6,21 +6,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from probeval.api import Gate
-from probeval.api.gate import GateInputs
+from probeval.api.gate import Gate, GateInputs
 from probeval.cli.commands import Output, verb
-from probeval.cli.options import OutputFormat
-from probeval.cli.output import Messages, write_csv, write_json, write_table
+from probeval.cli.output import Messages
 from probeval.data.files import write_bytes
 from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError
 from probeval.records import About
+from probeval.results import UNSET
 
 __all__ = ["gate"]
 
-MOST_PAIRS = 200  # in a file of pairs whose number was not given
+MAX_PAIRS = 200  # in a file of pairs whose number was not given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +36,7 @@ class GateOutput(Output):
 
 
 @verb("Decide whether a new system may replace a baseline.")
-def gate(given: GateInputs, show: GateOutput) -> None:
+def gate(given: GateInputs, output: GateOutput) -> Gate:
     """Decide whether a new system is better than a baseline, with few judgments or none; the exit code is the verdict.
 
     Exit codes: 0 better (with --not-worse: not worse), 3 undecided or tied, 4 worse; 1 is an error, 2 wrong usage. With
@@ -47,31 +44,21 @@ def gate(given: GateInputs, show: GateOutput) -> None:
 
     Example: probeval gate new.txt baseline.txt --qrels judged.txt --metric nDCG@10
     """
-    messages = show.messages
-    if show.n is not None and show.pairs is None:
+    if output.n is not None and output.pairs is None:
         raise ProbevalError("-n is the number of pairs in a file: give --pairs FILE too.")
-    found = messages.warned(replace(given, forecast=show.pairs is not None).run)
-    if show.output_format is OutputFormat.json:
-        write_json(found.to_dict())
-    elif show.output_format is OutputFormat.csv:
-        write_csv(found.to_frame())
-    else:
-        for view in found.tables():
-            write_table(view.frame, show.output_format)
-    for sentence in found.sentences():
-        messages.say(sentence)
-    if show.pairs is not None:
-        _write_pairs(found, show.pairs, show.n, messages)
-    if show.markdown is not None:
-        write_bytes(show.markdown, found.markdown().encode())
-    if show.junit is not None:
-        write_bytes(show.junit, found.junit().encode())
-    raise typer.Exit(found.exit_code)
+    found = output.messages.warned(replace(given, forecast=output.pairs is not None).run)
+    if output.pairs is not None:
+        _write_pairs(found, output.pairs, output.n, output.messages)
+    if output.markdown is not None:
+        write_bytes(output.markdown, found.markdown().encode())
+    if output.junit is not None:
+        write_bytes(output.junit, found.junit().encode())
+    return found
 
 
 def _write_pairs(found: Gate, path: Path, n: int | None, messages: Messages) -> None:
     """Write the pairs to judge, none unless undecided."""
-    likely = 0 if found.ahead is None else min(found.ahead["judgments"], MOST_PAIRS)
+    likely = 0 if found.forecast is UNSET else min(found.forecast.judgments, MAX_PAIRS)
     table = found.pairs(likely if n is None else n)
     tabbed = path.name.removesuffix(".gz").endswith(".tsv")
     write_bytes(path, csv_text(table, separator="\t" if tabbed else ",").encode())

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from probeval.api.reuse import ReuseInputs, ReuseStudyInputs, Together
+from probeval.api.reuse import Reuse, ReuseInputs, ReuseStudyInputs, Together
 from probeval.cli.commands import Output, verb
-from probeval.cli.options import OutputFormat
-from probeval.cli.output import Messages, write_csv, write_json, write_table
+from probeval.cli.output import Messages
 from probeval.data.files import write_bytes
 from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError
 from probeval.records import About, part
-from probeval.results import Result
+from probeval.simulation import ReuseStudy
 
 __all__ = ["reuse"]
 
@@ -31,7 +30,7 @@ def reuse(
     pairs: Annotated[
         Path | None, About("Write the pairs that each later system needs, as CSV.", metavar="FILE")
     ] = None,
-) -> None:
+) -> Reuse | ReuseStudy:
     """Evaluate later systems with the judgments of a campaign in which they had no part.
 
     Without --later: how well the judgments serve later systems, by leaving each team out in turn.
@@ -46,17 +45,15 @@ def reuse(
     if later is None:
         if together or pairs is not None:
             raise ProbevalError("--together and --pairs are for later systems: give --later RUNS.")
-        study = messages.warned(given.run)
-        _write(study, study.sentences(), output.output_format, messages)
-        return
+        return messages.warned(given.run)
     _note_neighbours(given.runs, later, messages)
     found = messages.warned(part(given, ReuseInputs, later=later, together=together).run)
-    _write(found, found.findings(), output.output_format, messages)
     if pairs is not None:
         table = found.pairs()
         write_bytes(pairs, csv_text(table).encode())
         distinct = len(table[["query", "doc"]].drop_duplicates())
         messages.say(f"{distinct:,} pairs to judge, {len(table):,} rows by system: {pairs}.")
+    return replace(found, notes=())  # they have been said
 
 
 def _note_neighbours(runs: list[str], later: list[str], messages: Messages) -> None:
@@ -67,18 +64,3 @@ def _note_neighbours(runs: list[str], later: list[str], messages: Messages) -> N
         messages.say(
             f"{beside[0]} counts as a first system: repeat --later for each later one, or name their directory."
         )
-
-
-def _write(found: Result, sentences: Sequence[str], output_format: OutputFormat, messages: Messages) -> None:
-    """Write a result: data on stdout, sentences on stderr."""
-    if output_format is OutputFormat.json:
-        write_json(found.to_dict())
-    elif output_format is OutputFormat.csv:
-        write_csv(found.to_frame())
-    else:
-        for i, view in enumerate(found.tables()):
-            write_table(
-                view.frame, output_format, title="\n" * (i > 0) + (view.title or "") or None, decimals=view.decimals
-            )
-    for sentence in sentences:
-        messages.say(sentence)

@@ -41,7 +41,8 @@ def plot_tests(result: Pairwise | ScorePosterior, *, ax: Axes | None = None) -> 
         )
         title += "; differences of means" * (n <= LEGIBLE)
     else:
-        better = result.to_frame()["p_better"].to_numpy(dtype=float)
+        pairs = zip(*upper, strict=True)
+        better = np.array([(result.means[:, i] - result.means[:, j] > result.rope).mean() for i, j in pairs])
         cells[upper] = better
         low, high, label = 0.0, 1.0, "P(row better)"
         texts = [f"{v:.2f}".replace("0.", ".", 1) for v in better]

@@ -4,123 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Annotated, Literal, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
-from probeval.arrays import Floats, Ints
+from probeval.arrays import Floats
 from probeval.display import Table
 from probeval.errors import ReliabilityError
 from probeval.metrics import Measured
-from probeval.reliability.effect_sizes import EffectSizes, mean_effect
+from probeval.reliability.effect_sizes import mean_effect
 from probeval.reliability.multiple import CORRECTIONS, adjust
 from probeval.reliability.observed import Observed
 from probeval.reliability.paired import SAMPLES, TESTS, run_test
 from probeval.reliability.significance import as_scores
 from probeval.reliability.twoway import signed
-from probeval.results import Result
-from probeval.schema import records
+from probeval.results import Result, rows
 from probeval.ties import TIE
 
-__all__ = ["TargetSystem", "TargetTests", "TargetTestsDocument", "compare_with_target", "noninferiority_test"]
+__all__ = ["TargetSystem", "TargetTests", "compare_with_target", "noninferiority_test"]
 
 
-class TargetSystem(TypedDict):
-    """A system, tested against a target.
+TargetVerdict = Literal["above", "below", "undecided"]
 
-    Parameters
-    ----------
-    system, queries
-        Its name, and the number of its queries.
-    mean, lower, upper
-        The mean score, and its interval.
-    statistic, p, adjusted
-        Of the test, and the p-value corrected for the number of systems.
-    verdict
-        ``above``, ``below`` or ``open``.
-    """
+
+@dataclass(frozen=True)
+class TargetSystem:
+    """A system, tested against a target."""
 
     system: str
-    queries: int
+    queries: Annotated[int, "The number of its queries."]
     mean: float
     lower: float
     upper: float
     statistic: float
     p: float
-    adjusted: float
-    verdict: str
-
-
-class TargetTestsDocument(TypedDict):
-    """The mean score of every system, tested against a target."""
-
-    target: float
-    alternative: str
-    method: str
-    correction: str
-    level: float
-    systems: list[TargetSystem]
+    adjusted: Annotated[float, "The p-value corrected for the number of systems."]
+    verdict: Annotated[TargetVerdict, "Whether the mean differs significantly from the target."]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TargetTests(Result):
-    """The mean score of every system, tested against a target.
+    """The mean score of every system, tested against a target; systems stand by falling mean."""
 
-    Parameters
-    ----------
-    systems
-        The systems by falling mean.
-    target, alternative
-        The score that means are tested against, and one of :data:`~probeval.reliability.ALTERNATIVES`.
-    method, correction, level
-        The test, the correction of p-values for the number of systems, and the probability of intervals.
-    queries
-        The number of queries of each system, shape (system,).
-    mean
-        The mean score with its interval, shape (system,).
-    statistic, p, adjusted
-        Of the test, shape (system,).
-    """
-
-    systems: tuple[str, ...]
-    target: float
-    alternative: str
-    method: str
-    correction: str
-    level: float
-    queries: Ints
-    mean: EffectSizes
-    statistic: Floats
-    p: Floats
-    adjusted: Floats
+    target: Annotated[float, "The score that means are tested against."]
+    alternative: Annotated[str, "``two-sided``, or of one-tailed tests ``greater`` or ``less``."]
+    method: Annotated[str, "The test."]
+    correction: Annotated[str, "How p-values were corrected for their number."]
+    level: Annotated[float, "The probability of intervals; 1 - level is the level of significance."]
+    systems: Annotated[tuple[TargetSystem, ...], "One entry per system."]
 
     @property
-    def verdicts(self) -> list[str]:
-        """``above`` or ``below`` if the mean differs significantly from the target, else ``open``."""
-        words = np.array(["below", "open", "above"], dtype=object)
-        return [str(w) for w in words[signed(self.mean.value - self.target, self.adjusted, alpha=1 - self.level) + 1]]
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per system: queries, mean, lower, upper, statistic, p, adjusted, verdict."""
-        ends = {"mean": self.mean.value, "lower": self.mean.lower, "upper": self.mean.upper}
-        tested = {"statistic": self.statistic, "p": self.p, "adjusted": self.adjusted, "verdict": self.verdicts}
-        return pd.DataFrame({"system": self.systems, "queries": self.queries, **ends, **tested})
-
-    def to_dict(self) -> TargetTestsDocument:
-        """The tests as plain data for JSON."""
-        return {
-            "target": self.target,
-            "alternative": self.alternative,
-            "method": self.method,
-            "correction": self.correction,
-            "level": self.level,
-            "systems": records(self.to_frame(), TargetSystem),
-        }
+    def verdicts(self) -> list[TargetVerdict]:
+        """The verdict per system."""
+        return [system.verdict for system in self.systems]
 
     def _headline(self) -> str:
-        n = sum(verdict != "open" for verdict in self.verdicts)
+        n = sum(verdict != "undecided" for verdict in self.verdicts)
         return f"{n} of {len(self.systems)} systems differ from {self.target:g} by {self.method}"
 
     def tables(self) -> tuple[Table, ...]:
@@ -133,10 +73,10 @@ class TargetTests(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """The test, and how many systems are above and below the target."""
-        counts = {word: self.verdicts.count(word) for word in ("above", "below", "open")}
+        above, below, undecided = (self.verdicts.count(word) for word in get_args(TargetVerdict))
         return (
             f"Means against {self.target:g}, {self.alternative}: {self._test}; {CORRECTIONS[self.correction]}.",
-            f"{counts['above']} above, {counts['below']} below, {counts['open']} open (alpha {1 - self.level:g}).",
+            f"{above} above, {below} below, {undecided} undecided (alpha {1 - self.level:g}).",
         )
 
 
@@ -161,7 +101,7 @@ def compare_with_target(
     target
         The score to compare means with.
     method
-        One of :data:`TESTS`, applied to the scores less the target.
+        One of :data:`TESTS`, applied to the scores minus the target.
     alternative
         ``"two-sided"``, or ``"greater"`` and ``"less"`` for one-tailed tests.
     correction, level, samples, rng
@@ -171,7 +111,7 @@ def compare_with_target(
     --------
     >>> scores = [[0.9, 0.7, 0.8, 0.6], [0.5, 0.6, 0.6, 0.4]]
     >>> compare_with_target(scores, 0.5, systems=["new", "old"], alternative="greater").to_frame()["verdict"].tolist()
-    ['above', 'open']
+    ['above', 'undecided']
     """
     scores, names, _ = as_scores(values, systems)
     if not np.isfinite(target):
@@ -182,19 +122,21 @@ def compare_with_target(
     off[np.abs(off) < TIE] = 0.0
     rng = np.random.default_rng(0) if rng is None else rng
     statistic, p = run_test(method, off, alternative=alternative, samples=samples, rng=rng)
-    return TargetTests(
-        systems=tuple(names[i] for i in order),
-        target=target,
-        alternative=alternative,
-        method=method,
-        correction=correction,
-        level=level,
+    mean, adjusted = mean_effect(scores, level=level), adjust(p, correction)
+    words: tuple[TargetVerdict, ...] = ("undecided", "above", "below")  # of the signs 0, 1 and -1
+    found = rows(
+        TargetSystem,
+        system=[names[i] for i in order],
         queries=(~np.isnan(scores)).sum(axis=1),
-        mean=mean_effect(scores, level=level),
+        mean=mean.value,
+        lower=mean.lower,
+        upper=mean.upper,
         statistic=statistic,
         p=p,
-        adjusted=adjust(p, correction),
+        adjusted=adjusted,
+        verdict=[words[sign] for sign in signed(mean.value - target, adjusted, alpha=1 - level)],
     )
+    return TargetTests(target, alternative, method, correction, level, found)
 
 
 def noninferiority_test(

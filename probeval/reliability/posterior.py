@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -29,11 +28,10 @@ from probeval.errors import ReliabilityError, did_you_mean
 from probeval.metrics import Measured
 from probeval.reliability.observed import Observed
 from probeval.reliability.significance import as_scores
-from probeval.results import Result
-from probeval.schema import records
-from probeval.scores.documents import NewQuerySystem, UserEffects
+from probeval.results import Result, frame, key, rows
+from probeval.scores.decision import Decision, Verdicts
 
-__all__ = ["FAMILIES", "ModelledPair", "ModelledSystem", "ScorePosterior", "ScorePosteriorDocument", "compare_bayes"]
+__all__ = ["FAMILIES", "ModelledPair", "ModelledSystem", "ScorePosterior", "compare_bayes"]
 
 FAMILIES = {
     "bounded": "scores from 0 to 1, both ends possible (ordered beta)",
@@ -46,97 +44,33 @@ STANDARD = "standardised_spread_effect"
 LEAST = 0.5e-6  # least score inside (0, 1): half of the last digit that most tools print
 
 
-class ModelledSystem(TypedDict):
-    """A system and the posterior of its mean score.
-
-    Parameters
-    ----------
-    observed
-        The mean of its scores on these queries.
-    mean, sd, lower, upper
-        Of its mean score over the population of queries.
-    p_best
-        The probability that it is the best.
-    """
+@dataclass(frozen=True)
+class ModelledSystem:
+    """A system and the posterior of its mean score."""
 
     system: str
-    observed: float
-    mean: float
+    observed: Annotated[float, "The mean of its scores on these queries."]
+    mean: Annotated[float, "Its mean score over the population of queries."]
     sd: float
     lower: float
     upper: float
-    p_best: float
+    p_best: Annotated[float, "The probability that it is the best."]
 
 
-class ModelledPair(UserEffects):
-    """A pair of systems by the posterior.
-
-    Parameters
-    ----------
-    a, b
-        The systems.
-    difference, sd, lower, upper
-        The mean score of a less that of b.
-    p_better, p_equal, p_worse
-        The probabilities that a is better, that they differ by no more than the rope, that a is worse.
-    verdict
-        ``better``, ``equal``, ``worse`` or ``open``.
-    p_significant
-        The probability that the difference will be significant when everything is judged, with a model.
-    sat, sat_lower, sat_upper, p_sat, success, success_lower, success_upper, noticed
-        Where satisfaction is known for the measure: the change in the share of satisfied users with its interval, the
-        probability that it is for the better, the change in the share of queries that satisfy most users with its
-        interval, and the share of users who notice the difference.
-    """
+@dataclass(frozen=True)
+class ModelledPair:
+    """A pair of systems by the posterior."""
 
     a: str
     b: str
-    difference: float
+    difference: Annotated[float, "The mean score of a minus that of b."]
     sd: float
     lower: float
     upper: float
-    p_better: float
-    p_equal: float
-    p_worse: float
-    verdict: str
-    p_significant: NotRequired[float]
-
-
-class SamplerDocument(TypedDict):
-    """Diagnostics of the sampler: R-hat, bulk ESS, the share of divergences."""
-
-    rhat: float
-    ess: float
-    divergences: float
-
-
-class ScorePosteriorDocument(TypedDict):
-    """Every pair of systems by the hierarchical model.
-
-    Parameters
-    ----------
-    metric
-        The measure, where the scores come from runs.
-    family
-        The distribution of scores: bounded or normal.
-    level, rope
-        The probability that intervals hold, and the difference up to which systems count as equal.
-    noticeable
-        The least difference in score that half of the users notice, where it is known for the measure.
-    new_query
-        What to expect of each system on one new query, if asked for.
-    """
-
-    metric: NotRequired[str]
-    method: Literal["bayes"]
-    family: str
-    level: float
-    rope: float
-    diagnostics: SamplerDocument
-    systems: list[ModelledSystem]
-    pairs: list[ModelledPair]
-    noticeable: NotRequired[float]
-    new_query: NotRequired[list[NewQuerySystem]]
+    p_better: Annotated[float, "The probability that a is better, by more than the rope."]
+    p_equal: Annotated[float, "The probability that they differ by no more than the rope."]
+    p_worse: Annotated[float, "The probability that a is worse, by more than the rope."]
+    verdict: Annotated[Verdicts, "``undecided`` where no verdict has the probability of the level."]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,8 +85,6 @@ class ScorePosterior(Result):
         One of :data:`FAMILIES`.
     values
         The scores, NaN if missing, shape (system, query).
-    level, rope
-        The probability of intervals, and the difference up to which systems count as equal.
     chains, statistics
         The parameters and the sampler's statistics, each of shape (chain, draw, ..).
     means
@@ -161,17 +93,22 @@ class ScorePosterior(Result):
 
     systems: tuple[str, ...]
     queries: tuple[str, ...]
-    family: str
+    family: Annotated[str, "The distribution of scores: bounded or normal."]
     values: Floats
-    level: float
-    rope: float
+    level: Annotated[float, "The probability of intervals, and that a verdict needs."]
+    rope: Annotated[float, "The difference up to which systems count as equal."]
     chains: Mapping[str, Floats]
     statistics: Mapping[str, Floats]
     means: Floats
 
-    @cached_property
+    @key
+    def method(self) -> Literal["bayes"]:
+        """``bayes``, where tests have the name of the test."""
+        return "bayes"
+
+    @key
     def diagnostics(self) -> NutsDiagnostics:
-        """R-hat, bulk ESS and divergences; warns if the draws are unreliable."""
+        """R-hat, bulk ESS and the share of divergences; warns if the draws are unreliable."""
         return diagnose(self.chains, self.statistics)
 
     @property
@@ -179,64 +116,52 @@ class ScorePosterior(Result):
         """P(each system is the best), shape (system,)."""
         return np.bincount(self.means.argmax(axis=1), minlength=len(self.systems)) / len(self.means)
 
-    def systems_frame(self) -> pd.DataFrame:
-        """One row per system, by falling mean score: system, observed, mean, sd, lower, upper, p_best."""
-        low, high = np.quantile(self.means, self._tails, axis=0)
-        columns = {
-            "system": self.systems,
-            "observed": np.nanmean(self.values, axis=1),
-            "mean": self.means.mean(axis=0),
-            "sd": self.means.std(axis=0, ddof=1),
-            "lower": low,
-            "upper": high,
-            "p_best": self.p_best,
-        }
-        return pd.DataFrame(columns)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per pair: difference, sd, lower, upper, p_better, p_equal (within the rope), p_worse, verdict."""
-        names = np.array(self.systems, dtype=object)
-        rows = []
-        for i in range(len(names) - 1):  # one system at a time, to bound memory
+    @key
+    def pairs(self) -> tuple[ModelledPair, ...]:
+        """One entry per pair of systems."""
+        found: list[ModelledPair] = []
+        for i, a in enumerate(self.systems[:-1]):  # one system at a time, to bound memory
             gap = self.means[:, [i]] - self.means[:, i + 1 :]
             low, high = np.quantile(gap, self._tails, axis=0)
             better, worse = (gap > self.rope).mean(axis=0), (gap < -self.rope).mean(axis=0)
-            columns = {
-                "a": names[i],
-                "b": names[i + 1 :],
-                "difference": gap.mean(axis=0),
-                "sd": gap.std(axis=0, ddof=1),
-                "lower": low,
-                "upper": high,
-                "p_better": better,
-                "p_equal": 1 - better - worse,
-                "p_worse": worse,
-            }
-            rows.append(pd.DataFrame(columns))
-        frame = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=["a", "b", *EMPTY])
-        return frame.assign(verdict=self._verdicts(frame))
+            chances = zip(better.tolist(), worse.tolist(), (1 - better - worse).tolist(), strict=True)
+            found += rows(
+                ModelledPair,
+                a=[a] * len(better),
+                b=self.systems[i + 1 :],
+                difference=gap.mean(axis=0),
+                sd=gap.std(axis=0, ddof=1),
+                lower=low,
+                upper=high,
+                p_better=better,
+                p_equal=1 - better - worse,
+                p_worse=worse,
+                verdict=[Decision(*each, self.level).verdict for each in chances],
+            )
+        return tuple(found)
 
-    def _verdicts(self, frame: pd.DataFrame) -> list[str]:
-        words = ("better", "equal", "worse")
-        chances = frame[[f"p_{word}" for word in words]].to_numpy(dtype=float)
-        return [words[int(c.argmax())] if c.max() >= self.level else "open" for c in chances]
+    @key.named("systems")
+    def system_rows(self) -> tuple[ModelledSystem, ...]:
+        """One entry per system, by falling mean score."""
+        low, high = np.quantile(self.means, self._tails, axis=0)
+        return rows(
+            ModelledSystem,
+            system=self.systems,
+            observed=np.nanmean(self.values, axis=1),
+            mean=self.means.mean(axis=0),
+            sd=self.means.std(axis=0, ddof=1),
+            lower=low,
+            upper=high,
+            p_best=self.p_best,
+        )
+
+    def systems_frame(self) -> pd.DataFrame:
+        """One row per system, by falling mean score."""
+        return frame(self.system_rows, ModelledSystem)
 
     @property
     def _tails(self) -> tuple[float, float]:
         return (1 - self.level) / 2, (1 + self.level) / 2
-
-    def to_dict(self) -> ScorePosteriorDocument:
-        """The comparison as plain data for JSON."""
-        found = self.diagnostics
-        return {
-            "method": "bayes",
-            "family": self.family,
-            "level": self.level,
-            "rope": self.rope,
-            "diagnostics": {"rhat": found.rhat, "ess": found.ess, "divergences": found.divergences},
-            "systems": records(self.systems_frame(), ModelledSystem),
-            "pairs": records(self.to_frame(), ModelledPair),
-        }
 
     def _headline(self) -> str:
         return f"{len(self.systems)} systems on {len(self.queries)} queries, {self.family} scores"
@@ -297,9 +222,6 @@ class ScorePosterior(Result):
         return np.where(y <= 0, log_expit(low - eta), np.where(y >= 1, log_expit(eta - high), between + beta))
 
 
-EMPTY = ("difference", "sd", "lower", "upper", "p_better", "p_equal", "p_worse")
-
-
 def compare_bayes(
     values: ArrayLike | Observed | Measured,
     *,
@@ -328,7 +250,7 @@ def compare_bayes(
     family
         One of :data:`FAMILIES`; by default bounded if all scores are between 0 and 1.
     level
-        The probability of intervals; a pair is decided if better, equal or worse has this probability.
+        The probability of intervals, and that a verdict of better, equal or worse needs.
     rope
         The difference up to which systems count as equal.
     draws, tune, chains

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,6 @@ from probeval.arrays import Bools, Floats, Ints
 from probeval.display import Table
 from probeval.errors import ProbevalWarning, ReliabilityError, did_you_mean
 from probeval.metrics import Measured
-from probeval.reliability.documents import ComparedPair, ComparedSystem, PairwiseDocument
 from probeval.reliability.effect_sizes import (
     EffectSizes,
     equivalence_test,
@@ -26,16 +26,64 @@ from probeval.reliability.multiple import CORRECTIONS, Friedman, adjust, friedma
 from probeval.reliability.observed import Observed, observe
 from probeval.reliability.paired import ALTERNATIVES, SAMPLES, TESTS, differences, pair_index, run_test
 from probeval.reliability.twoway import signed
-from probeval.results import Result
-from probeval.schema import records
+from probeval.results import UNSET, Result, UnsetType, frame, key, rows
+from probeval.scores.decision import Verdicts
 
-__all__ = ["COMPARISONS", "Pairwise", "as_scores", "compare"]
+__all__ = ["COMPARISONS", "ComparedPair", "ComparedSystem", "Pairwise", "RankTest", "as_scores", "compare"]
 
 TOGETHER = {
     "tukey": "Tukey's honestly significant differences",
     "randomised-tukey": "the same by random permutations of scores over systems",
 }
 COMPARISONS = TESTS | TOGETHER
+
+
+@dataclass(frozen=True)
+class ComparedSystem:
+    """A system and its mean score."""
+
+    system: str
+    rank: Annotated[int, "Its rank by mean; ties share one."]
+    mean: Annotated[float, "The mean score over queries."]
+    lower: float
+    upper: float
+    mean_rank: Annotated[float, "The mean of its ranks on each query, 1 the best."]
+
+
+@dataclass(frozen=True)
+class ComparedPair:
+    """A pair of systems, tested."""
+
+    a: str
+    b: str
+    queries: Annotated[int, "The number of queries that they share."]
+    difference: Annotated[float, "The mean score of a minus that of b."]
+    lower: float
+    upper: float
+    statistic: float
+    p: float
+    adjusted: Annotated[float, "The p-value corrected for the number of pairs."]
+    verdict: Annotated[Verdicts, "``equal`` is within the rope, even if the difference is significant."]
+    d: Annotated[float, "The difference over its standard deviation."]
+    d_lower: float
+    d_upper: float
+    won: Annotated[float, "The share of queries on which a is better."]
+    won_lower: float
+    won_upper: float
+    report: Annotated[str, "The difference for a paper: value, half-width, p."]
+    p_tost: Annotated[
+        float | UnsetType,
+        "With a rope: the p-value of the equivalence test, whose hypothesis is a difference beyond the rope.",
+    ] = UNSET
+
+
+@dataclass(frozen=True)
+class RankTest:
+    """Friedman's test of all systems by their ranks."""
+
+    statistic: float
+    p: float
+    critical_difference: Annotated[float, "Nemenyi's: larger differences of mean ranks are significant."]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,8 +97,6 @@ class Pairwise(Result):
     method, correction
         One of :data:`COMPARISONS`, and the correction of p-values
         (:data:`~probeval.reliability.CORRECTIONS`).
-    level, rope
-        The probability of intervals (1 - alpha), and the difference up to which systems count as equal.
     queries
         The number of common queries of each pair, shape (pair,).
     mean
@@ -71,10 +117,10 @@ class Pairwise(Result):
     """
 
     systems: tuple[str, ...]
-    method: str
-    correction: str
-    level: float
-    rope: float
+    method: Annotated[str, "The test."]
+    correction: Annotated[str, "How p-values were corrected for their number."]
+    level: Annotated[float, "The probability of intervals; 1 - level is the level of significance."]
+    rope: Annotated[float, "The difference up to which systems count as equal."]
     queries: Ints
     mean: EffectSizes
     difference: EffectSizes
@@ -85,7 +131,9 @@ class Pairwise(Result):
     adjusted: Floats
     p_tost: Floats
     friedman: Friedman | None
-    alternative: str = "two-sided"
+    alternative: Annotated[str, "``two-sided``, or of one-tailed tests against a baseline ``greater`` or ``less``."] = (
+        "two-sided"
+    )
 
     @property
     def alpha(self) -> float:
@@ -102,9 +150,9 @@ class Pairwise(Result):
         """Mask of the pairs shown to differ by less than the rope, shape (pair,)."""
         return np.nan_to_num(self.p_tost, nan=1.0) < self.alpha
 
-    @property
+    @key
     def discrimination(self) -> float:
-        """The share of pairs that differ significantly; NaN for a single system."""
+        """The share of pairs that differ significantly; null for a single system."""
         return float((self.decision != 0).mean()) if len(self.p) else float("nan")
 
     def matrix(self, values: Floats, *, flip: float = 1.0) -> Floats:
@@ -114,44 +162,67 @@ class Pairwise(Result):
         out[a, b], out[b, a] = values, flip * values
         return out
 
+    @key.named("friedman")
+    def rank_test(self) -> RankTest | None:
+        """The test of all systems by their ranks; null for a single system."""
+        found = self.friedman
+        if found is None:
+            return None
+        return RankTest(found.statistic, found.p, found.critical_difference(alpha=self.alpha))
+
+    @key
+    def pairs(self) -> tuple[ComparedPair, ...]:
+        """One entry per pair of systems."""
+        a, b = pair_index(len(self.systems))
+        names = np.array(self.systems, dtype=object)
+        equivalence = {"p_tost": self.p_tost} if self.rope else {}
+        return rows(
+            ComparedPair,
+            a=names[a],
+            b=names[b],
+            queries=self.queries,
+            difference=self.difference.value,
+            lower=self.difference.lower,
+            upper=self.difference.upper,
+            statistic=self.statistic,
+            p=self.p,
+            adjusted=self.adjusted,
+            verdict=self.verdicts(),
+            d=self.standardised.value,
+            d_lower=self.standardised.lower,
+            d_upper=self.standardised.upper,
+            won=self.superiority.value,
+            won_lower=self.superiority.lower,
+            won_upper=self.superiority.upper,
+            report=self.report(),
+            **equivalence,
+        )
+
+    @key.named("systems")
+    def system_rows(self) -> tuple[ComparedSystem, ...]:
+        """One entry per system, by falling mean."""
+        return rows(
+            ComparedSystem,
+            system=self.systems,
+            rank=pd.Series(-self.mean.value.round(12)).rank(method="min").astype(int),
+            mean=self.mean.value,
+            lower=self.mean.lower,
+            upper=self.mean.upper,
+            mean_rank=self.friedman.ranks if self.friedman else np.full(len(self.systems), np.nan),
+        )
+
     def systems_frame(self) -> pd.DataFrame:
         """One row per system, by falling mean: rank, mean, lower, upper, mean_rank (on each query, 1 the best)."""
-        ranks = self.friedman.ranks if self.friedman else np.full(len(self.systems), np.nan)
-        ends = {"mean": self.mean.value, "lower": self.mean.lower, "upper": self.mean.upper}
-        frame = pd.DataFrame({"system": self.systems, **ends, "mean_rank": ranks})
-        frame.insert(1, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
-        return frame
+        return frame(self.system_rows, ComparedSystem)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per pair, numbers in full."""
-        a, b = pair_index(len(self.systems))
-        names = np.array(self.systems, dtype=object)
-        frame = pd.DataFrame(
-            {
-                "a": names[a],
-                "b": names[b],
-                "queries": self.queries,
-                "difference": self.difference.value,
-                "lower": self.difference.lower,
-                "upper": self.difference.upper,
-                "statistic": self.statistic,
-                "p": self.p,
-                "adjusted": self.adjusted,
-                "verdict": self.verdicts(),
-                "d": self.standardised.value,
-                "d_lower": self.standardised.lower,
-                "d_upper": self.standardised.upper,
-                "won": self.superiority.value,
-                "won_lower": self.superiority.lower,
-                "won_upper": self.superiority.upper,
-            }
-        )
-        return frame.assign(p_tost=self.p_tost) if self.rope else frame
+        return super().to_frame().drop(columns="report")
 
-    def verdicts(self) -> list[str]:
-        """The verdict per pair: ``equal`` (within the rope, even if significant), ``better``, ``worse`` or ``open``."""
-        words = np.array(["worse", "open", "better"], dtype=object)[self.decision + 1]
-        return [str(word) for word in np.where(self.equal, "equal", words)]
+    def verdicts(self) -> list[Verdicts]:
+        """The verdict per pair: ``equal`` (within the rope, even if significant), else by significance."""
+        words: tuple[Verdicts, ...] = ("undecided", "better", "worse")  # of the decisions 0, 1 and -1
+        return ["equal" if equal else words[sign] for equal, sign in zip(self.equal, self.decision, strict=True)]
 
     def report(self) -> list[str]:
         """Return each pair's difference as value +- half-width (p = ..).
@@ -165,28 +236,6 @@ class Pairwise(Result):
             f"{value:.4f} +- {half:.4f} ({'p < 0.001' if p < 0.001 else f'p = {p:.3f}'})"
             for value, half, p in zip(self.difference.value, halves, self.p, strict=True)
         ]
-
-    def to_dict(self) -> PairwiseDocument:
-        """The comparison as plain data for JSON."""
-        overall = self.friedman
-        pairs = self.to_frame().assign(report=self.report())
-        return {
-            "method": self.method,
-            "correction": self.correction,
-            "level": self.level,
-            "rope": self.rope,
-            "alternative": self.alternative,
-            "discrimination": self.discrimination,
-            "friedman": None
-            if overall is None
-            else {
-                "statistic": overall.statistic,
-                "p": overall.p,
-                "critical_difference": overall.critical_difference(alpha=self.alpha),
-            },
-            "systems": records(self.systems_frame(), ComparedSystem),
-            "pairs": records(pairs, ComparedPair),
-        }
 
     def _headline(self) -> str:
         n = int((self.decision != 0).sum())
@@ -207,13 +256,13 @@ class Pairwise(Result):
         tested = int((~np.isnan(self.p)).sum()) if self.alternative != "two-sided" else len(self.p)
         tail = "" if self.alternative == "two-sided" else f", one-tailed ({self.alternative} than the baseline)"
         correction = f"; {CORRECTIONS[self.correction]}" if self.method in TESTS else ", all pairs together"
-        overall = self.friedman
+        overall = self.rank_test
         friedman = (
             ()
             if overall is None
             else (
                 f"Friedman: chi-squared {overall.statistic:.2f}, p {overall.p:.2g}; mean ranks differ by more than "
-                f"{overall.critical_difference(alpha=self.alpha):.2f} where systems do.",
+                f"{overall.critical_difference:.2f} where systems do.",
             )
         )
         return (
@@ -265,10 +314,10 @@ def compare(
     --------
     >>> scores = [[0.9, 0.7, 0.8, 0.6], [0.5, 0.6, 0.6, 0.4], [0.5, 0.6, 0.6, 0.4]]
     >>> compare(scores, systems=["new", "old", "copy"]).to_frame()[["a", "b", "difference", "adjusted", "verdict"]]
-         a     b  difference  adjusted verdict
-    0  new   old       0.225   0.11...    open
-    1  new  copy       0.225   0.11...    open
-    2  old  copy       0.000   1.00...    open
+         a     b  difference  adjusted    verdict
+    0  new   old       0.225   0.11...  undecided
+    1  new  copy       0.225   0.11...  undecided
+    2  old  copy       0.000   1.00...  undecided
     """
     scores, names, _ = as_scores(values, systems)
     if method not in COMPARISONS:

@@ -93,7 +93,7 @@ def _differences(found: ReportResults, names: list[str], first: int, second: int
         for q in most
     ]
     shown = f"the {len(rows)} queries" if len(names) > len(rows) else "queries"
-    return Table.of(pd.DataFrame(rows), f"{a} less {b}: {shown} where they differ most, by the expected difference.")
+    return Table.of(pd.DataFrame(rows), f"{a} minus {b}: {shown} where they differ most, by the expected difference.")
 
 
 def _each(found: ReportResults, names: list[str], hardest: Ints, mean: Floats, judged: Ints, pool: Ints) -> Table:

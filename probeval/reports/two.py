@@ -17,7 +17,7 @@ from probeval.selection import Judging
 
 __all__ = ["difference", "figures", "labels", "lead", "next_pairs"]
 
-SHOWN = 10  # pairs to judge next
+MAX_PAIRS = 10  # to judge next, in the report
 
 
 def lead(found: ReportResults) -> str:
@@ -33,7 +33,7 @@ def figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
     low, high = here.difference.interval(found.level)
     shown = [
         (
-            f"{scores.metric}, {here.a} less {here.b}",
+            f"{scores.metric}, {here.a} minus {here.b}",
             f"{here.difference.mean():+.4f}",
             f"{found.level:.0%} interval [{low:+.4f}, {high:+.4f}] on these queries",
         ),
@@ -76,7 +76,6 @@ def difference(decision: TwoSystems, *, title: str = "The difference") -> Sectio
             **({f"P(within {here.rope:g})": [probability(p) for p in table["p_equal"]]} if here.rope else {}),
             "P(worse)": [probability(p) for p in table["p_worse"]],
             "verdict": table["verdict"],
-            **({"P(verdict)": [probability(p) for p in table["confidence"]]} if here.rope else {}),
         }
     )
     each = ", ".join(f"{s} {scores[s].mean():.4f}" for s in (here.a, here.b))
@@ -93,9 +92,8 @@ def difference(decision: TwoSystems, *, title: str = "The difference") -> Sectio
         ),
         Table.of(
             shown,
-            f"{here.a} less {here.b}. On these queries, unjudged pairs are what is uncertain; on new queries of the "
-            f"same kind, the choice of queries as well. A verdict needs a probability of {level:g}"
-            + ("; better and worse are on the direction alone." if here.rope else "."),
+            f"{here.a} minus {here.b}. On these queries, unjudged pairs are what is uncertain; on new queries of the "
+            f"same kind, the choice of queries as well. A verdict needs a probability of {level:g}.",
         ),
         Prose(
             f"Expected {scores.metric} on these queries: {each}."
@@ -128,16 +126,16 @@ def labels(found: ReportResults) -> tuple[Section, ...]:
 
 
 def next_pairs(found: ReportResults) -> Section:
-    """Return the section on what to do next: pairs to judge if it is open, more queries if those are too few."""
+    """Return the section on what to do next: pairs to judge if it is undecided, more queries if those are too few."""
     decision, state = found.decision, found.state
     parts: list[Part] = []
     if not state.open.any():
         parts.append(Prose("Every pair is judged: only more queries can change the decision."))
-    elif decision.is_open:
+    elif decision.is_undecided:
         names = (decision.here.a, decision.here.b)
         goal = "ranking" if any("," in name for name in names) else f"pair:{names[0]},{names[1]}"
         parts += more_judgments(found)
-        pairs = replace(state, judging=Judging.choosing(state.judging, "gain", goal=goal)).next(SHOWN).pairs
+        pairs = replace(state, judging=Judging.choosing(state.judging, "gain", goal=goal)).next(MAX_PAIRS).pairs
         known = state.prediction.relevance.take(pairs).to_frame().iloc[pairs.argsort().argsort()]
         table = known[["query", "doc", "mean", "sd"]].rename(columns={"mean": "expected grade"})
         parts.append(
@@ -155,6 +153,6 @@ def next_pairs(found: ReportResults) -> Section:
                 "and the difference as expected now: add queries."
             )
         )
-    elif decision.new is not None and decision.new.verdict(level=found.level) == "open" and state.open.any():
-        parts.append(Prose("On new queries it is open: more judgments are likely to decide it there."))
+    elif decision.new is not None and decision.new.verdict(level=found.level) == "undecided" and state.open.any():
+        parts.append(Prose("On new queries it is undecided: more judgments are likely to decide it there."))
     return Section("next", "What next", tuple(parts))

@@ -18,6 +18,7 @@ from probeval.display import Table
 from probeval.errors import ScoreError
 from probeval.metrics.classical import PairDifference
 from probeval.results import FLAT, UNSET, Result, UnsetType, changed, frame, key, rows
+from probeval.scores.decision import Decision, Verdicts
 from probeval.ties import TIE, signs
 
 if TYPE_CHECKING:
@@ -106,13 +107,9 @@ class Comparison(Result):
         not_higher, lower = self.difference.cdf(0.0), self.difference.cdf(-2 * TIE)
         return max(not_higher, 1.0 - lower, self.p_equal)
 
-    def verdict(self, *, level: float = 0.95) -> str:
-        """``better`` or ``worse`` (of a), ``equal`` (within the rope), or ``open`` with less confidence than this."""
-        if self.confidence < level:
-            return "open"
-        if self.confidence == self.p_equal:
-            return "equal"
-        return "better" if self.p_better >= self.p_worse else "worse"
+    def verdict(self, *, level: float = 0.95) -> Verdicts:
+        """``better`` or ``worse`` (of a), ``equal`` (within the rope), or ``undecided`` below this probability."""
+        return Decision(self.p_better, self.p_worse, self.p_equal, level).verdict
 
     @key
     def effect_size(self) -> float:

@@ -3,66 +3,63 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NotRequired
+from functools import cached_property
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 
 from probeval.display import Table
 from probeval.relevance.models.hierarchical import Hierarchical
-from probeval.results import Result
+from probeval.results import UNSET, Result, UnsetType, frame, plain
 from probeval.scores.compare import Comparison
-from probeval.scores.documents import UserEffects
+from probeval.scores.decision import Decision, Verdicts
 from probeval.scores.estimate import ScoreEstimate
 from probeval.scores.scores import Scores
 
-__all__ = ["DecidedPair", "TwoSystems", "decide", "on_new_queries", "without_labels"]
+__all__ = ["DecidedOn", "DecidedPair", "TwoSystems", "decide", "on_new_queries", "without_labels"]
 
 THREE = 0.0005  # the smallest probability that three decimals show
 
 
-class DecidedPair(UserEffects):
-    """A pair of systems compared by a relevance model, on these queries and on new ones.
-
-    Parameters
-    ----------
-    a, b
-        The systems.
-    difference, lower, upper
-        The expected score of a less that of b on these queries, and its interval.
-    p_better, p_equal, p_worse
-        The probabilities that a is better by more than the rope, that they differ by no more, and that a is worse.
-    confidence, verdict
-        The probability of the verdict, and the verdict: ``better`` or ``worse`` (of a), ``equal`` (within the rope) or
-        ``open`` (below the level). A verdict of better or worse is on the direction alone.
-    lower_new, upper_new, p_better_new, p_equal_new, p_worse_new, verdict_new
-        The same for new queries of the same kind; absent for a single query.
-    difference_unlabelled, p_better_unlabelled
-        On these queries, had there been no labels; absent without labels.
-    sat, sat_lower, sat_upper, p_sat, success, success_lower, success_upper, noticed
-        Where satisfaction is known for the measure: the change in the share of satisfied users with its interval, the
-        probability that it is for the better, the change in the share of queries that satisfy most users with its
-        interval, and the share of users who notice the difference.
-    """
+@dataclass(frozen=True)
+class DecidedPair:
+    """A pair of systems compared by a relevance model, on these queries and on new ones."""
 
     a: str
     b: str
+    difference: Annotated[float, "The expected score of a minus that of b, on these queries."]
+    lower: float
+    upper: float
+    p_better: Annotated[float, "The probability that a is better, by more than the rope."]
+    p_equal: Annotated[float, "The probability that they differ by no more than the rope."]
+    p_worse: Annotated[float, "The probability that a is worse, by more than the rope."]
+    confidence: Annotated[float, "The probability of the likeliest verdict."]
+    verdict: Annotated[Verdicts, "``undecided`` where no verdict has the probability of the level."]
+    lower_new: Annotated[float | UnsetType, "The same for new queries of the same kind; absent for one query."] = UNSET
+    upper_new: float | UnsetType = UNSET
+    p_better_new: float | UnsetType = UNSET
+    p_equal_new: float | UnsetType = UNSET
+    p_worse_new: float | UnsetType = UNSET
+    verdict_new: Verdicts | UnsetType = UNSET
+    difference_unlabelled: Annotated[
+        float | UnsetType, "On these queries, had there been no labels; absent without labels."
+    ] = UNSET
+    p_better_unlabelled: float | UnsetType = UNSET
+
+
+@dataclass(frozen=True)
+class DecidedOn:
+    """A pair of systems compared on one kind of queries."""
+
+    queries: Annotated[str, "These, new ones, or these without labels."]
     difference: float
     lower: float
     upper: float
     p_better: float
-    p_equal: float
+    p_equal: Annotated[float | UnsetType, "With a rope."]
     p_worse: float
-    confidence: float
-    verdict: str
-    lower_new: NotRequired[float]
-    upper_new: NotRequired[float]
-    p_better_new: NotRequired[float]
-    p_equal_new: NotRequired[float]
-    p_worse_new: NotRequired[float]
-    verdict_new: NotRequired[str]
-    difference_unlabelled: NotRequired[float]
-    p_better_unlabelled: NotRequired[float]
+    verdict: Verdicts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +75,7 @@ class TwoSystems(Result):
     unlabelled
         The comparison on these queries, had there been no labels; None without labels.
     level
-        The confidence from which there is a verdict.
+        The probability that a verdict needs, and that of intervals.
 
     Examples
     --------
@@ -97,68 +94,73 @@ class TwoSystems(Result):
     def _headline(self) -> str:
         return f"{self.here.a} against {self.here.b}, {self.verdict} at {self.level:g}"
 
-    @property
-    def verdict(self) -> str:
-        """``better``, ``worse``, ``equal`` or ``open``, on these queries."""
-        return self.here.verdict(level=self.level)
+    def _decision(self, comparison: Comparison) -> Decision:
+        return Decision(comparison.p_better, comparison.p_worse, comparison.p_equal, self.level)
 
     @property
-    def is_open(self) -> bool:
+    def verdict(self) -> Verdicts:
+        """The verdict on these queries."""
+        return self._decision(self.here).verdict
+
+    @property
+    def is_undecided(self) -> bool:
         """Whether more judgments may decide."""
-        return self.verdict == "open"
+        return self.verdict == "undecided"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for these queries, one for new ones, and one for these queries without labels.
+        """One row for these queries, one for new ones, and one for these queries without labels."""
+        kinds = {"these": self.here, "new": self.new, "these, without labels": self.unlabelled}
+        return frame([self._row(name, one) for name, one in kinds.items() if one is not None], DecidedOn)
 
-        The columns are queries, difference, lower, upper, p_better, p_equal (with a rope), p_worse, verdict and, with a
-        rope, the confidence of the verdict: that of the direction alone, or of a tie.
-        """
-        rows = {"these": self.here, "new": self.new, "these, without labels": self.unlabelled}
-        frame = pd.DataFrame([self._row(name, one) for name, one in rows.items() if one is not None])
-        return frame if self.here.rope else frame.drop(columns=["p_equal", "confidence"])
-
-    def _row(self, queries: str, comparison: Comparison) -> dict[str, str | float]:
+    def _row(self, queries: str, comparison: Comparison) -> DecidedOn:
+        decision = self._decision(comparison)
         low, high = comparison.difference.interval(self.level)
-        return {
-            "queries": queries,
-            "difference": comparison.difference.mean(),
-            "lower": low,
-            "upper": high,
-            "p_better": comparison.p_better,
-            "p_equal": comparison.p_equal,
-            "p_worse": comparison.p_worse,
-            "verdict": comparison.verdict(level=self.level),
-            "confidence": comparison.confidence,
-        }
+        return DecidedOn(
+            queries=queries,
+            difference=comparison.difference.mean(),
+            lower=low,
+            upper=high,
+            p_better=decision.p_better,
+            p_equal=decision.p_equal if comparison.rope else UNSET,
+            p_worse=decision.p_worse,
+            verdict=decision.verdict,
+        )
 
-    def to_dict(self) -> DecidedPair:
-        """The decision as plain data for JSON."""
-        here, new = self.here, self.new
-        low, high = here.difference.interval(self.level)
-        pair: DecidedPair = {
-            "a": here.a,
-            "b": here.b,
-            "difference": here.difference.mean(),
-            "lower": low,
-            "upper": high,
-            "p_better": here.p_better,
-            "p_equal": here.p_equal,
-            "p_worse": here.p_worse,
-            "confidence": here.confidence,
-            "verdict": self.verdict,
-        }
-        if new is not None:
-            pair["lower_new"], pair["upper_new"] = new.difference.interval(self.level)
-            pair["p_better_new"], pair["p_equal_new"], pair["p_worse_new"] = new.p_better, new.p_equal, new.p_worse
-            pair["verdict_new"] = new.verdict(level=self.level)
+    @cached_property
+    def pair(self) -> DecidedPair:
+        """The decision as a row among those of other pairs."""
+        here = self._decision(self.here)
+        low, high = self.here.difference.interval(self.level)
+        new: dict[str, Any] = {}
+        if self.new is not None:
+            there = self._decision(self.new)
+            new["lower_new"], new["upper_new"] = self.new.difference.interval(self.level)
+            new |= {"p_better_new": there.p_better, "p_equal_new": there.p_equal, "p_worse_new": there.p_worse}
+            new["verdict_new"] = there.verdict
         if self.unlabelled is not None:
-            pair["difference_unlabelled"] = self.unlabelled.difference.mean()
-            pair["p_better_unlabelled"] = self.unlabelled.p_better
-        return pair
+            new["difference_unlabelled"] = self.unlabelled.difference.mean()
+            new["p_better_unlabelled"] = self.unlabelled.p_better
+        return DecidedPair(
+            a=self.here.a,
+            b=self.here.b,
+            difference=self.here.difference.mean(),
+            lower=low,
+            upper=high,
+            p_better=here.p_better,
+            p_equal=here.p_equal,
+            p_worse=here.p_worse,
+            confidence=here.confidence,
+            verdict=here.verdict,
+            **new,
+        )
+
+    def to_dict(self) -> Any:
+        """The plain data of :attr:`pair`."""
+        return plain(self.pair)
 
     def tables(self) -> tuple[Table]:
         """The rows of :meth:`to_frame`."""
-        title = f"{self.here.difference.scores.metric}, {self.here.a} less {self.here.b}"
+        title = f"{self.here.difference.scores.metric}, {self.here.a} minus {self.here.b}"
         return (Table(self.to_frame(), title, intervals=("difference", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
@@ -169,8 +171,8 @@ class TwoSystems(Result):
     def on_these(self) -> str:
         """The verdict on these queries, in a sentence."""
         here, verdict = self.here, self.verdict
-        if verdict == "open":
-            return f"It is open which of the two is better on these queries: {self._likelier(here)}."
+        if verdict == "undecided":
+            return f"It is undecided which of the two is better on these queries: {self._likelier(here)}."
         if verdict == "equal":
             return f"{self._equal(here)} on these queries, probability {probability(here.p_equal)}."
         first, second = (here.a, here.b) if verdict == "better" else (here.b, here.a)
@@ -178,36 +180,32 @@ class TwoSystems(Result):
         if verdict == "worse":
             mean, low, high = -mean, -high, -low
         size = f"{mean:.4f} more {here.difference.scores.metric} [{low:.4f}, {high:.4f}]"
-        text = f"{first} is better than {second} on these queries: {size}, probability {probability(here.confidence)}"
-        if here.rope:
-            more = here.p_better if verdict == "better" else here.p_worse
-            text += f" ({probability(more)} by more than {here.rope:g})"
-        return f"{text}."
+        sure = probability(self._decision(here).confidence)
+        return f"{first} is better than {second}{_by(here)} on these queries: {size}, probability {sure}."
 
     @property
     def on_new(self) -> str:
         """The verdict on new queries, in a sentence."""
         new = self.new
         assert new is not None
-        verdict = new.verdict(level=self.level)
-        if verdict == "open":
-            return f"On new queries of the same kind it is open: {self._likelier(new)}."
-        if verdict == "equal":
+        decision = self._decision(new)
+        if decision.verdict == "undecided":
+            return f"On new queries of the same kind it is undecided: {self._likelier(new)}."
+        if decision.verdict == "equal":
             return f"On new queries of the same kind {self._equal(new)}, probability {probability(new.p_equal)}."
-        first = new.a if verdict == "better" else new.b
-        return f"On new queries of the same kind {first} is better, probability {probability(new.confidence)}."
+        first = new.a if decision.verdict == "better" else new.b
+        sure = probability(decision.confidence)
+        return f"On new queries of the same kind {first} is better{_by(new)}, probability {sure}."
 
     def _likelier(self, comparison: Comparison) -> str:
         """Return the likelier direction with its probability, and the rest where there is a rope."""
         first, p, worse = comparison.a, comparison.p_better, comparison.p_worse
         if p < worse:
             first, p, worse = comparison.b, worse, p
+        text = f"{first} is better{_by(comparison)} with probability {probability(p)}"
         if not comparison.rope:
-            return f"{first} is with probability {probability(p)}"
-        return (
-            f"{first} is, by more than {comparison.rope:g}, with probability {probability(p)} (within that "
-            f"{probability(comparison.p_equal)}, worse {probability(worse)})"
-        )
+            return text
+        return f"{text} (within that {probability(comparison.p_equal)}, worse {probability(worse)})"
 
     def _equal(self, comparison: Comparison) -> str:
         size = f"differ by no more than {comparison.rope:g}" if comparison.rope else "have equal scores"
@@ -217,12 +215,16 @@ class TwoSystems(Result):
         bare = self.unlabelled
         if bare is None:
             return []
-        by = f" by more than {bare.rope:g}" if bare.rope else ""
         return [
-            f"Without labels the difference would be {bare.difference.mean():+.4f}, and {bare.a} better{by} with "
-            f"probability {probability(bare.p_better)}; with them it is {self.here.difference.mean():+.4f}, and "
+            f"Without labels the difference would be {bare.difference.mean():+.4f}, and {bare.a} better{_by(bare)} "
+            f"with probability {probability(bare.p_better)}; with them it is {self.here.difference.mean():+.4f}, and "
             f"{probability(self.here.p_better)}."
         ]
+
+
+def _by(comparison: Comparison) -> str:
+    """Return the size that better and worse are meant by, where there is a rope."""
+    return f" by more than {comparison.rope:g}" if comparison.rope else ""
 
 
 def probability(p: float) -> str:
@@ -246,7 +248,7 @@ def decide(
     a, b
         The systems.
     level
-        The confidence from which there is a verdict, and the probability of intervals.
+        The probability that a verdict needs, and that of intervals.
     unlabelled
         The same without labels (:func:`without_labels`), to see what they contributed.
     """

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from itertools import chain
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -21,200 +22,137 @@ from probeval.errors import DataError
 from probeval.metrics import Metric
 from probeval.metrics.classical import measure
 from probeval.reporting import SILENT, Reporter
-from probeval.results import Result
+from probeval.results import Result, frame, key, rows
 from probeval.scores.moments import weight_matrix
 from probeval.selection.judging import JudgingState
 from probeval.selection.reuse import contributed, newcomer_interval, team_names, without
 from probeval.simulation.points import tau_and_accuracy
 from probeval.ties import TIE, signs
 
-__all__ = ["LeftOutSystem", "LeftOutTeam", "ReuseStudy", "ReuseStudyDocument", "RouteAccuracy", "leave_teams_out"]
+__all__ = ["LeftOutSystem", "LeftOutTeam", "ReuseStudy", "RouteAccuracy", "leave_teams_out"]
 
 ROUTES = {"classical": "unjudged documents as not relevant", "model": "unjudged documents by the model"}
 
 
-class LeftOutSystem(TypedDict):
-    """A system without the judgments that only its team contributed.
-
-    Parameters
-    ----------
-    system, team, route
-        Its name, its team, and the treatment of unjudged documents: ``classical`` (not relevant) or ``model``.
-    score, left_out
-        Its score with all judgments, and without those of its team.
-    rank, left_out_rank
-        Its rank among all systems by these scores.
-    lower, upper
-        The interval of its score without the judgments of its team; null for the classical route.
-    accuracy
-        The share of the systems of other teams that keep their order with it; a tie on one side counts half.
-    """
+@dataclass(frozen=True)
+class LeftOutSystem:
+    """A system without the judgments that only its team contributed."""
 
     system: str
     team: str
-    route: str
-    score: float
-    left_out: float
-    rank: int
-    left_out_rank: int
-    lower: float
+    route: Annotated[str, "The treatment of unjudged documents: ``classical`` (not relevant) or ``model``."]
+    score: Annotated[float, "Its score with all judgments."]
+    left_out: Annotated[float, "Its score without those of its team."]
+    rank: Annotated[int, "Its rank among all systems by the first of these scores."]
+    left_out_rank: Annotated[int, "Its rank by the second."]
+    lower: Annotated[float, "The interval of its score without its team's judgments; null for the classical route."]
     upper: float
-    accuracy: float
+    accuracy: Annotated[
+        float, "The share of the systems of other teams that keep their order with it; a tie on one side counts half."
+    ]
+
+    @property
+    def change(self) -> float:
+        """The change of its score."""
+        return self.left_out - self.score
+
+    @property
+    def rank_change(self) -> int:
+        """The size of the change of its rank."""
+        return abs(self.left_out_rank - self.rank)
+
+    @property
+    def covered(self) -> float:
+        """Whether its interval contains the score with all judgments; NaN where nothing is uncertain."""
+        if not self.upper - self.lower > TIE:
+            return float("nan")
+        return float(self.lower - TIE <= self.score <= self.upper + TIE)
 
 
-class LeftOutTeam(TypedDict):
-    """A team left out, by one route.
-
-    Parameters
-    ----------
-    team, route
-        The team, and the treatment of unjudged documents.
-    systems, pairs, judged
-        The number of its systems, the number of judged pairs that only it contributed, and the share of its systems'
-        retrieved documents that is judged without these.
-    change, largest_change
-        The change of its systems' scores: the mean, and the largest in size.
-    rank_change, largest_rank_change
-        The change of their ranks in size: the mean, and the largest.
-    tau
-        Kendall's tau between the rankings of all systems, with and without these judgments.
-    accuracy
-        The share of comparisons of its systems with those of other teams that keep their order.
-    coverage
-        The share of its systems whose interval contains the score with all judgments; null where nothing is
-        uncertain, as by the classical route.
-    """
+@dataclass(frozen=True)
+class LeftOutTeam:
+    """A team left out, by one route."""
 
     team: str
-    route: str
-    systems: int
-    pairs: int
-    judged: float
-    change: float
-    largest_change: float
-    rank_change: float
+    route: Annotated[str, "The treatment of unjudged documents."]
+    systems: Annotated[int, "The number of its systems."]
+    pairs: Annotated[int, "The number of judged pairs that only it contributed."]
+    judged: Annotated[float, "The share of its systems' retrieved documents that is judged without these."]
+    change: Annotated[float, "The mean change of its systems' scores."]
+    largest_change: Annotated[float, "The change that is largest in size."]
+    rank_change: Annotated[float, "The mean size of the change of their ranks."]
     largest_rank_change: int
-    tau: float
-    accuracy: float
-    coverage: float
+    tau: Annotated[float, "Kendall's tau between the rankings of all systems, with and without these judgments."]
+    accuracy: Annotated[float, "The share of comparisons of its systems with others' that keep their order."]
+    coverage: Annotated[
+        float,
+        "The share of its systems whose interval contains the score with all judgments; null where nothing is "
+        "uncertain, as by the classical route.",
+    ]
 
 
-class RouteAccuracy(TypedDict):
-    """How well the collection serves later systems, by one route.
+@dataclass(frozen=True)
+class RouteAccuracy:
+    """How well the collection serves later systems, by one route."""
 
-    Parameters
-    ----------
-    route
-        The treatment of unjudged documents.
-    accuracy
-        Reuse accuracy: the share of comparisons between a left-out system and the systems of other teams that keep
-        their order, mean over left-out systems.
-    change, rank_change
-        The size of the change of a left-out system's score and rank, mean over systems.
-    tau
-        Kendall's tau between the rankings with and without a team's judgments, mean over teams.
-    coverage
-        The share of left-out systems whose interval contains the score with all judgments, of those with an interval;
-        null for the classical route.
-    """
-
-    route: str
-    accuracy: float
-    change: float
-    rank_change: float
-    tau: float
-    coverage: float
-
-
-class ReuseStudyDocument(TypedDict):
-    """A leave-team-out study.
-
-    Parameters
-    ----------
-    metric, model
-        The measure, and the model; ``none`` for the classical route alone.
-    depth
-        The depth of the pool: a pair is contributed by the teams that have it in their top ``depth``.
-    judged
-        The number of judged pairs of that pool.
-    """
-
-    metric: str
-    model: str
-    depth: int
-    judged: int
-    routes: list[RouteAccuracy]
-    teams: list[LeftOutTeam]
-    systems: list[LeftOutSystem]
+    route: Annotated[str, "The treatment of unjudged documents."]
+    accuracy: Annotated[
+        float,
+        "Reuse accuracy: the share of comparisons between a left-out system and the systems of other teams that keep "
+        "their order, mean over left-out systems.",
+    ]
+    change: Annotated[float, "The size of the change of a left-out system's score, mean over systems."]
+    rank_change: Annotated[float, "The size of the change of its rank, mean over systems."]
+    tau: Annotated[float, "Kendall's tau between the rankings with and without a team's judgments, mean over teams."]
+    coverage: Annotated[
+        float,
+        "The share of left-out systems whose interval contains the score with all judgments, of those with an "
+        "interval; null for the classical route.",
+    ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReuseStudy(Result):
-    """Every team of a campaign evaluated as if it had come after the judging.
+    """Every team of a collection evaluated as if it had come after the judging."""
 
-    Parameters
-    ----------
-    metric, model
-        The measure, and the name of the model; ``none`` for the classical route alone.
-    depth
-        The depth of the pool that teams contributed to.
-    judged
-        The number of judged pairs of that pool.
-    systems
-        One row per system and route: the columns of :class:`LeftOutSystem`.
-    teams
-        One row per team and route: the columns of :class:`LeftOutTeam`.
-    """
+    metric: Annotated[str, "The measure."]
+    model: Annotated[str, "The model; ``none`` for the classical route alone."]
+    depth: Annotated[int, "The depth of the pool: a pair is contributed by the teams that have it in their top."]
+    judged: Annotated[int, "The number of judged pairs of that pool."]
+    teams: Annotated[tuple[LeftOutTeam, ...], "One entry per team and route."]
+    systems: Annotated[tuple[LeftOutSystem, ...], "One entry per system and route."]
 
-    metric: str
-    model: str
-    depth: int
-    judged: int
-    systems: pd.DataFrame
-    teams: pd.DataFrame
+    @key
+    def routes(self) -> tuple[RouteAccuracy, ...]:
+        """One entry per route."""
+        return tuple(self._route(name) for name in dict.fromkeys(team.route for team in self.teams))
+
+    def _route(self, name: str) -> RouteAccuracy:
+        systems = [system for system in self.systems if system.route == name]
+        return RouteAccuracy(
+            route=name,
+            accuracy=float(np.mean([system.accuracy for system in systems])),
+            change=float(np.mean([abs(system.change) for system in systems])),
+            rank_change=float(np.mean([system.rank_change for system in systems])),
+            tau=float(np.mean([team.tau for team in self.teams if team.route == name])),
+            coverage=_coverage(systems),
+        )
 
     def _headline(self) -> str:
-        shown = ", ".join(f"{row['accuracy']:.3f} ({row['route']})" for row in self.routes().to_dict("records"))
-        return f"{self.metric} of {self.teams['team'].nunique()} teams left out in turn, reuse accuracy {shown}"
-
-    def routes(self) -> pd.DataFrame:
-        """One row per route: reuse accuracy, changes of scores and ranks, tau, coverage."""
-        by_system = self.systems.assign(
-            change=(self.systems["left_out"] - self.systems["score"]).abs(),
-            rank_change=(self.systems["left_out_rank"] - self.systems["rank"]).abs(),
-            coverage=_covered(self.systems),
-        ).groupby("route", sort=False)[["accuracy", "change", "rank_change", "coverage"]]
-        tau = self.teams.groupby("route", sort=False)["tau"].mean()
-        return by_system.mean().assign(tau=tau).reset_index()[list(RouteAccuracy.__annotations__)]
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per team and route; :attr:`systems` has one per system and route."""
-        return self.teams
-
-    def to_dict(self) -> ReuseStudyDocument:
-        """The study as plain data, as ``probeval reuse --format json`` prints it."""
-        routes: Any = self.routes().to_dict("records")
-        teams: Any = self.teams.to_dict("records")
-        systems: Any = self.systems.to_dict("records")
-        return {
-            "metric": self.metric,
-            "model": self.model,
-            "depth": self.depth,
-            "judged": self.judged,
-            "routes": routes,
-            "teams": teams,
-            "systems": systems,
-        }
+        shown = ", ".join(f"{route.accuracy:.3f} ({route.route})" for route in self.routes)
+        teams = len({team.team for team in self.teams})
+        return f"{self.metric} of {teams} teams left out in turn, reuse accuracy {shown}"
 
     def tables(self) -> tuple[Table, ...]:
         """The collection, then the teams by each route, those with the largest changes first."""
-        tables = [Table(_known(self.routes()), f"{self.metric}, each team left out in turn")]
-        for route, part in self.teams.groupby("route", sort=False):
-            worst = part.assign(size=part["largest_change"].abs()).sort_values("size", ascending=False, kind="stable")
+        tables = [Table(_known(frame(self.routes, RouteAccuracy)), f"{self.metric}, each team left out in turn")]
+        worst = sorted(self.teams, key=lambda team: -abs(team.largest_change))
+        for route in self.routes:
+            teams = frame([team for team in worst if team.route == route.route], LeftOutTeam)
             tables.append(
                 Table(
-                    _known(worst.drop(columns=["route", "size"])),
-                    f"Teams, {ROUTES[str(route)]}",
+                    _known(teams.drop(columns="route")),
+                    f"Teams, {ROUTES[route.route]}",
                     decimals={"rank_change": 1, "judged": 3, "tau": 3, "accuracy": 3},
                 )
             )
@@ -222,9 +160,9 @@ class ReuseStudy(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """The share of pairs of one team alone, and reuse accuracy."""
-        found = {row["route"]: row["accuracy"] for row in self.routes().to_dict("records")}
+        found = {route.route: route.accuracy for route in self.routes}
         by_model = f", {found['model']:.3f} by the model" if "model" in found else ""
-        pairs = self.teams.groupby("route", sort=False)["pairs"].sum().iloc[0]
+        pairs = sum(team.pairs for team in self.teams if team.route == self.teams[0].route)
         return (
             f"{pairs:,} of {self.judged:,} judged pairs were contributed by one team alone, to depth {self.depth}.",
             f"Reuse accuracy {found['classical']:.3f} with unjudged documents as not relevant{by_model}: the share of "
@@ -232,15 +170,15 @@ class ReuseStudy(Result):
         )
 
 
-def _covered(systems: pd.DataFrame) -> pd.Series:
-    """Whether each interval contains the score with all judgments; NaN where nothing is uncertain."""
-    inside = (systems["lower"] <= systems["score"] + TIE) & (systems["score"] <= systems["upper"] + TIE)
-    return inside.astype(float).where(systems["upper"] - systems["lower"] > TIE)
+def _coverage(systems: Sequence[LeftOutSystem]) -> float:
+    """The share of intervals that contain the score with all judgments; NaN if there is no interval."""
+    known = [system.covered for system in systems if not np.isnan(system.covered)]
+    return float(np.mean(known)) if known else float("nan")
 
 
-def _known(frame: pd.DataFrame) -> pd.DataFrame:
+def _known(table: pd.DataFrame) -> pd.DataFrame:
     """The columns with a value."""
-    return frame.dropna(axis=1, how="all")
+    return table.dropna(axis=1, how="all")
 
 
 def leave_teams_out(
@@ -297,8 +235,8 @@ def leave_teams_out(
     full = {"classical": _classical(collection, judgments, metric, scale, cut)}
     if state is not None:
         full["model"] = state.scores.mean
-    systems: dict[str, list[pd.DataFrame]] = {route: [] for route in full}
-    rows: dict[str, list[LeftOutTeam]] = {route: [] for route in full}
+    systems: dict[str, list[LeftOutSystem]] = {route: [] for route in full}
+    by_team: dict[str, list[LeftOutTeam]] = {route: [] for route in full}
     unknown = np.full(len(teams), np.nan)
     for team in reporter.track(names, "Leaving teams out"):
         mine = teams == team
@@ -313,15 +251,15 @@ def leave_teams_out(
         judged = judged_share(runs, kept, cut)[mine].mean()
         for route, scores in left.items():
             part = _systems(runs.systems, teams, mine, route, full[route], scores, *ends[route])
-            systems[route].append(part)
-            rows[route].append(_team(team, route, int(own.sum()), float(judged), part, full[route], scores))
+            systems[route] += part
+            by_team[route].append(_team(int(own.sum()), float(judged), part, full[route], scores))
     return ReuseStudy(
         str(metric),
         model,
         depth,
         int(known.sum()),
-        pd.concat([part for parts in systems.values() for part in parts], ignore_index=True),
-        pd.DataFrame([row for parts in rows.values() for row in parts]),
+        tuple(chain.from_iterable(by_team.values())),
+        tuple(chain.from_iterable(systems.values())),
     )
 
 
@@ -338,44 +276,41 @@ def _ranks(scores: Floats) -> Floats:
 
 def _systems(
     names: Sequence[str], teams: Any, mine: Bools, route: str, full: Floats, left: Floats, low: Floats, high: Floats
-) -> pd.DataFrame:
-    """Return one row per system of a team."""
+) -> tuple[LeftOutSystem, ...]:
+    """Return the systems of a team."""
     at = np.flatnonzero(mine)
     before, after = signs(full[at, None] - full[~mine]), signs(left[at, None] - left[~mine])
     agrees = np.where(before == after, 1.0, np.where(before * after == 0, 0.5, 0.0))
-    return pd.DataFrame(
-        {
-            "system": [names[i] for i in at.tolist()],
-            "team": teams[at],
-            "route": route,
-            "score": full[at],
-            "left_out": left[at],
-            "rank": _ranks(full)[at],
-            "left_out_rank": _ranks(left)[at],
-            "lower": low[at],
-            "upper": high[at],
-            "accuracy": agrees.mean(axis=1),
-        }
+    return rows(
+        LeftOutSystem,
+        system=[names[i] for i in at.tolist()],
+        team=teams[at],
+        route=[route] * len(at),
+        score=full[at],
+        left_out=left[at],
+        rank=_ranks(full)[at],
+        left_out_rank=_ranks(left)[at],
+        lower=low[at],
+        upper=high[at],
+        accuracy=agrees.mean(axis=1),
     )
 
 
-def _team(
-    team: str, route: str, pairs: int, judged: float, systems: pd.DataFrame, full: Floats, left: Floats
-) -> LeftOutTeam:
-    """Return the row of a team."""
-    change = (systems["left_out"] - systems["score"]).to_numpy()
-    ranks = (systems["left_out_rank"] - systems["rank"]).abs()
-    return {
-        "team": team,
-        "route": route,
-        "systems": len(systems),
-        "pairs": pairs,
-        "judged": judged,
-        "change": float(change.mean()),
-        "largest_change": float(change[np.argmax(np.abs(change))]),
-        "rank_change": float(ranks.mean()),
-        "largest_rank_change": int(ranks.max()),
-        "tau": tau_and_accuracy(left, full)[0],
-        "accuracy": float(systems["accuracy"].mean()),
-        "coverage": float(_covered(systems).mean()),
-    }
+def _team(pairs: int, judged: float, systems: Sequence[LeftOutSystem], full: Floats, left: Floats) -> LeftOutTeam:
+    """Return the row of a team, from those of its systems."""
+    changes = [system.change for system in systems]
+    ranks = [system.rank_change for system in systems]
+    return LeftOutTeam(
+        team=systems[0].team,
+        route=systems[0].route,
+        systems=len(systems),
+        pairs=pairs,
+        judged=judged,
+        change=float(np.mean(changes)),
+        largest_change=max(changes, key=abs),
+        rank_change=float(np.mean(ranks)),
+        largest_rank_change=max(ranks),
+        tau=tau_and_accuracy(left, full)[0],
+        accuracy=float(np.mean([system.accuracy for system in systems])),
+        coverage=_coverage(systems),
+    )

@@ -98,7 +98,7 @@ def test_judgments_that_miss_some(probeval, partly, metric):
     files = (partly / "runs", "--qrels", partly / "qrels.txt", "--metric", metric, "--format", "json")
     said = probeval("compare", *files, "--method", "t")
     assert "are not judged: they count as 0." in said.err
-    assert {p["when_judged"] for p in json.loads(said.out)["pairs"]} <= {"yes", "no", "open"}
+    assert {p["when_judged"] for p in json.loads(said.out)["pairs"]} <= {"yes", "no", "undecided"}
     assert probeval("compare", *files, "--model", "none").out == said.out
     both = probeval("compare", *files, "--method", "t", "--model", "uniform", "--draws", "50")
     assert all(0 <= p["p_significant"] <= 1 for p in json.loads(both.out)["pairs"])
@@ -140,7 +140,7 @@ def test_two_systems_for_people(probeval, two):
     assert "pairs judged; the model text-hierarchical predicts the others." in said.err
     assert "Labels: my_llm (new to the model) labels 100% of the pool; " in said.err
     assert "of these pairs are judged, too few to tell how it agrees with people; slope" in said.err
-    assert "It is open which of the two is better on these queries" in said.err
+    assert "It is undecided which of the two is better on these queries" in said.err
     assert "On new queries of the same kind" in said.err
     assert "Without labels the difference would be" in said.err
     assert "probeval next gives them with --goal pair:system-0" in said.err
@@ -155,7 +155,7 @@ def test_no_judgments_at_all(probeval, two, tmp_path):
     said = probeval("compare", two / "runs", "--metric", "nDCG@5", "--format", "csv", "--plot", tmp_path / "two.png")
     (row,) = csv.DictReader(io.StringIO(said.out))
     assert 0.5 <= float(row["p_better"]) < 0.95
-    assert row["verdict"] == "open"
+    assert row["verdict"] == "undecided"
     assert (tmp_path / "two.png").exists()
 
 
@@ -301,12 +301,12 @@ def test_baselines_and_targets(probeval, put):
                  "--target", ".5", "--format", "json").out
     )  # fmt: skip
     assert (found["alternative"], found["target"], found["margin"]) == ("greater", 0.5, 0.05)
-    assert [row["verdict_target"] for row in found["systems"]] == ["above", "above", "open"]
+    assert [row["verdict_target"] for row in found["systems"]] == ["above", "above", "undecided"]
     pairs = {(row["a"], row["b"]): row for row in found["pairs"]}
     assert set(pairs) == {("new", "old"), ("old", "poor")}
     assert pairs["new", "old"]["verdict"] == "better"
     assert pairs["old", "poor"]["p"] > 0.99  # poor is not better than old
-    assert [pairs[p]["noninferior"] for p in pairs] == ["yes", "open"]
+    assert [pairs[p]["noninferior"] for p in pairs] == ["yes", "undecided"]
     for arguments, message in (
         (("--noninferior", ".05"), "Non-inferiority is relative to a baseline"),
         (("--alternative", "less"), "against a baseline or a target"),

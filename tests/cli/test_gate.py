@@ -90,7 +90,9 @@ def test_weights_and_segments(probeval, place, tmp_path):
         "gate", *runs(place), "--metric", "P@5", "--metric", "RR@5", "--qrels", place / "all.txt", "--query-weights",
         tmp_path / "weights.csv", "--segments", tmp_path / "segments.csv",
     )  # fmt: skip
-    rows = [line.split()[:2] for line in found.out.splitlines()]
+    title, *lines = found.out.splitlines()
+    assert title == "system-02 against system-01: worse"
+    rows = [line.split()[:2] for line in lines]
     assert rows == [["metric", "segment"], ["P@5", "all"], ["RR@5", "all"], *([m, s] for m in ("P@5", "RR@5") for s in ("s0", "s1"))]  # fmt: skip # noqa: E501
     (tmp_path / "weights.csv").write_text("query,weight\nq01,1\n")
     wrong = probeval("gate", *runs(place), "--metric", "P@5", "--query-weights", tmp_path / "weights.csv")

@@ -72,7 +72,7 @@ def test_means_against_a_target() -> None:
     assert compare_with_target(SCORES, 0.3, alternative="greater").verdicts == ["above"] * 3
     below = compare_with_target(SCORES, 0.9)
     assert below.verdicts == ["below"] * 3
-    assert "0 above, 3 below, 0 open" in below.sentences()[1]
+    assert "0 above, 3 below, 0 undecided" in below.sentences()[1]
 
 
 def test_noninferiority_is_a_one_tailed_test_against_a_share_of_the_baseline() -> None:

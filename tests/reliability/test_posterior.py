@@ -71,7 +71,7 @@ def test_tables_are_those_of_the_draws(made):
     np.testing.assert_allclose(table["lower"], np.quantile(gap, 0.025, axis=0))
     np.testing.assert_allclose(table[["p_better", "p_equal", "p_worse"]].sum(axis=1), 1)
     highest = table[["p_better", "p_equal", "p_worse"]].to_numpy().max(axis=1)
-    assert (table["verdict"] != "open").tolist() == (highest >= 0.95).tolist()
+    assert (table["verdict"] != "undecided").tolist() == (highest >= 0.95).tolist()
     systems = made.systems_frame()
     np.testing.assert_allclose(systems["mean"], made.means.mean(axis=0))
     np.testing.assert_allclose(systems["p_best"], [(made.means.argmax(axis=1) == i).mean() for i in range(3)])
@@ -169,7 +169,7 @@ def test_what_is_clearly_better_is_found():
     )
     assert found.systems[0] == "c"
     assert found.p_best[0] > 0.99
-    assert found.to_frame()["verdict"].tolist() == ["better", "better", "open"]
+    assert found.to_frame()["verdict"].tolist() == ["better", "better", "undecided"]
     means = found.systems_frame()
     np.testing.assert_allclose(means["mean"], means["observed"], atol=0.05)
     assert found.diagnostics.problems == ()

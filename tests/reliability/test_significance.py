@@ -60,7 +60,7 @@ def test_a_rope_makes_systems_equal_that_a_test_cannot_tell_apart():
     base = RNG.uniform(0.2, 0.8, size=60)
     scores = [base, base + RNG.normal(0, 0.01, size=60), base - 0.3]
     without, found = compare(scores), compare(scores, rope=0.02)
-    assert without.verdicts() == ["open", "better", "better"]
+    assert without.verdicts() == ["undecided", "better", "better"]
     assert found.verdicts() == ["equal", "better", "better"]
     assert "p_tost" in found.to_frame()
     assert "p_tost" not in without.to_frame()
@@ -97,13 +97,13 @@ def test_one_query_decides_nothing():
     assert np.isnan(found.p).all()
     assert (found.decision == 0).all()
     assert found.friedman is None
-    assert set(found.verdicts()) == {"open"}
+    assert set(found.verdicts()) == {"undecided"}
 
 
 def test_constant_scores_decide_nothing():
     found = compare(np.full((3, 5), 0.4))
     assert (found.p == 1).all()
-    assert set(found.verdicts()) == {"open"}
+    assert set(found.verdicts()) == {"undecided"}
 
 
 def test_missing_scores_leave_their_queries_out_of_their_pairs():

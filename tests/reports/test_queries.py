@@ -38,7 +38,7 @@ def test_the_hardest_queries_are_first_with_their_judged_share(partial: ReportRe
 def test_differences_are_those_of_the_first_two(partial: ReportResults, page: Page) -> None:
     differences, _, _ = tables(page)
     a, b = partial.ranking.order[:2]
-    assert differences.caption.startswith(f"{a} less {b}: ")
+    assert differences.caption.startswith(f"{a} minus {b}: ")
     mean = dict(zip(partial.scores.queries, partial.by_query.joint.query_mean.T, strict=True))
     i, j = (partial.scores.systems.index(system) for system in (a, b))
     sizes = [abs(float(row[1])) for row in differences.rows]

@@ -392,7 +392,7 @@ def test_two_systems_have_one_page_on_their_difference(small: Collection, choice
     (sources,) = [part for part in page["labels"].parts if part.kind == "table"]
     assert sources.rows[0][:2] == ("my_llm", "no")
     assert "Labels by my_llm (100% of the pairs) were used as noisy measurements of relevance" in paragraph(found)
-    assert ("The next pairs to judge" in said(page, "next")) == found.decision.is_open
+    assert ("The next pairs to judge" in said(page, "next")) == found.decision.is_undecided
     assert "E ρ²" not in render(page)
     assert "is better" in render(page)
 

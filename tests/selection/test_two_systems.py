@@ -50,16 +50,16 @@ def test_the_rope_divides_into_three(campaign):
     assert (pair["p_better"], pair["p_worse"]) == (found.here.p_better, found.here.p_worse)
     turned = decide(state, b, a, level=0.6).to_dict()
     assert turned["p_better"] == pytest.approx(pair["p_worse"])
-    assert {pair["verdict"], turned["verdict"]} in ({"better", "worse"}, {"equal"}, {"open"})
+    assert {pair["verdict"], turned["verdict"]} in ({"better", "worse"}, {"equal"}, {"undecided"})
 
 
 @pytest.mark.parametrize(
     ("level", "rope", "words"),
     [
         (0.5, 0.0, "is better than"),
-        (0.9999, 0.0, "It is open which of the two is better on these queries"),
+        (0.9999, 0.0, "It is undecided which of the two is better on these queries"),
         (0.5, 50.0, "differ by no more than 50 on these queries, probability >0.999."),
-        (0.9999, 0.2, "by more than 0.2, with probability"),
+        (0.9999, 0.2, "by more than 0.2 with probability"),
     ],
 )
 def test_in_words(campaign, level, rope, words):
