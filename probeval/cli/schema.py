@@ -105,27 +105,20 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.preferences.scoring import DocumentScoresDocument
     from probeval.relevance.aggregation.result import AggregationDocument
     from probeval.relevance.cards.card import CardDocument
-    from probeval.reliability.banding import BandStudyDocument
+    from probeval.reliability import BandStudy
     from probeval.reliability.documents import PairwiseDocument
-    from probeval.reliability.dstudy import DStudies, DStudyDocument
-    from probeval.reliability.gstudy import GStudies, GStudyDocument
     from probeval.reliability.posterior import ScorePosteriorDocument
     from probeval.satisfaction.questions import ListQuestionsDocument
     from probeval.simulation.documents import SimulationDocument
     from probeval.simulation.planned import PlanDocument
     from probeval.simulation.reuse import ReuseStudyDocument
     from probeval.simulation.validation import ValidationDocument
-    from probeval.studies.curves import CurvesDocument
-    from probeval.studies.meta import MetaStudyDocument
-    from probeval.studies.multiplicity import MultiplicityDocument
-    from probeval.studies.pools.documents import PoolStudyDocument
-    from probeval.studies.satisfaction_documents import UserStudyDocument
 
     return {
         "demo": ("the results of the demo", printed.DemoDocument),
         "evaluate": (
             "a ranking, or several; with bands a study of them",
-            EvaluationDocument | MeasuredDocument | printed.Evaluations | BandStudyDocument,
+            EvaluationDocument | MeasuredDocument | printed.Evaluations | BandStudy,
         ),
         "plan": ("the options for a target", PlanDocument),
         "next": ("the pairs to judge next", NextDocument | printed.FairnessDocument),
@@ -133,25 +126,22 @@ def documents() -> dict[str, tuple[str, Any]]:
         "judge": ("the address of the judging page", campaigns.AddressDocument),
         "users create": ("the questions of a study", ListQuestionsDocument),
         "users serve": ("the address of the page of a study", campaigns.AddressDocument),
-        "users report": ("the results of a study", UserStudyDocument),
+        "users report": ("the results of a study", object),
         "aggregate": ("aggregated votes and their workers, or scores", AggregationDocument | DocumentScoresDocument),
         "convert": ("the written judgments", printed.ConvertDocument),
         "report": ("a written report", printed.ReportDocument),
         "reuse": ("later systems, or every team left out", ReuseDocument | ReuseStudyDocument),
         "gate": ("the verdict on a new system", GateDocument),
         "compare": ("every pair of systems", ModelComparisonsDocument | PairwiseDocument | ScorePosteriorDocument),
-        "curves": ("precision-recall and ROC curves, and counts", CurvesDocument),
-        "gstudy": ("components of variance", GStudyDocument | GStudies),
-        "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),
-        "meta": ("measures, scales and tests compared", MetaStudyDocument),
-        "pool": ("pools compared, by campaign", PoolStudyDocument),
+        "curves": ("precision-recall and ROC curves, and counts", object),
+        "gstudy": ("components of variance", object),
+        "dstudy": ("the reliability of other sizes", object),
+        "meta": ("measures, scales and tests compared", object),
+        "pool": ("pools compared, by campaign", object),
         "fit": ("a fitted model", CardDocument),
         "models": ("the built-in models", list[printed.ModelDocument]),
         "models show": ("a fitted model", CardDocument),
-        "features": (
-            "the features of every pair, or relevance by multiplicity",
-            list[dict[str, str | float]] | MultiplicityDocument,
-        ),
+        "features": ("the features of every pair, or relevance by multiplicity", object),
         "validate": ("calibration on held-out campaigns", ValidationDocument),
         "doctor": ("the state of the installation", printed.DoctorDocument),
         "campaign create": ("the status of the campaign", StatusDocument),

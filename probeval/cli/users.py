@@ -29,6 +29,7 @@ from probeval.streams import Purpose, stream
 if TYPE_CHECKING:
     from probeval.campaign import Study
     from probeval.satisfaction import ListAnswers, ListQuestions
+    from probeval.studies import UserStudy
 
 __all__ = ["users"]
 
@@ -208,7 +209,7 @@ def report(
     ] = None,
     level: Level = 0.95,
     name: StudyName = None,
-) -> None:
+) -> UserStudy:
     """Report a study: satisfied users by score, what users notice, side and endpoint bias, traps by user.
 
     Example: probeval users report study.db --save users.json
@@ -227,12 +228,10 @@ def report(
         given = table.read(table.answers)
     _check_any(given)
     found = UserStudy(given, mapping_shape=shape.value, least_right=least_right, leave_out=leave_out, level=level)
-    write_result(found, output.output_format)
-    for sentence in found.sentences():
-        output.messages.say(sentence)
     if save is not None:
         found.save(save)
         output.messages.say(f"Saved. Use it with --mapping {shlex.quote(str(save))}")
+    return found
 
 
 @users.command()
