@@ -1,4 +1,4 @@
-"""Measures, scales and tests compared on campaigns."""
+"""Measures, scales and tests compared on collections."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from probeval.records import About, task
 from probeval.reliability import TESTS
 from probeval.reporting import Reporter
 from probeval.scores.evaluate import as_metric
-from probeval.studies import ALPHAS, MetaCampaign, MetaStudy, StudiedMeasure, study_measure
+from probeval.studies import ALPHAS, MetaCollection, MetaStudy, StudiedMeasure, study_measure
 from probeval.studies.collections import over_collections
-from probeval.studies.measures import SAMPLES, SPLITS, check_alphas
+from probeval.studies.meta import SAMPLES, SPLITS, check_alphas
 
 __all__ = ["MetaStudyInputs", "default_measures", "meta_study", "parse_levels"]
 
 DEEPEST = 10
-MOST_LEVELS = 1000  # of a range
+MAX_LEVELS = 1000  # of a range
 # On two grades CG is P, and Q and GAP are AP (Urbano 2013, Table 5.2).
 BINARY = ("P", "AP", "DCG", "nDCG", "RBP", "ERR")
 GRADED = ("CG", "DCG", "nDCG", "Q", "RBP", "GAP", "ERR", "AP")
@@ -50,7 +50,7 @@ def parse_levels(option: str, text: str) -> list[float]:
         width = float(step or low)
     except ValueError:
         raise wrong from None
-    if not (width > 0 and low <= high and (high - low) / width < MOST_LEVELS):
+    if not (width > 0 and low <= high and (high - low) / width < MAX_LEVELS):
         raise wrong
     return [round(low + i * width, 12) for i in range(int((high - low) / width + 1e-9) + 1)]
 
@@ -137,7 +137,7 @@ class MetaStudyInputs(Work):
         found = as_campaigns(self.campaigns, reporter=self.reporter)
 
         def pieces(collection: Collection) -> list[partial[StudiedMeasure]]:
-            """The work of a campaign: one piece per measure and scale."""
+            """The work of a collection: one piece per measure and scale."""
             return [
                 partial(
                     study_measure, scores, tests=chosen, alphas=levels, splits=self.splits, samples=self.samples,
@@ -150,7 +150,7 @@ class MetaStudyInputs(Work):
         for collection, measures in zip(found, studied, strict=True):
             _tell(collection.name, measures, self.reporter)
         return MetaStudy(
-            campaigns=tuple(MetaCampaign(c.name, tuple(m)) for c, m in zip(found, studied, strict=True)),
+            campaigns=tuple(MetaCollection(c.name, tuple(m)) for c, m in zip(found, studied, strict=True)),
             alphas=levels, level=self.level, splits=self.splits, samples=self.samples, seed=self.seed,
         )  # fmt: skip
 
@@ -179,7 +179,7 @@ def _scored(
     scales: Sequence[Scale | str] | None,
     reporter: Reporter,
 ) -> list[Measured]:
-    """The scores of a campaign by every measure on every scale; says how many pairs are not judged."""
+    """The scores of a collection by every measure on every scale; says how many pairs are not judged."""
     found = []
     named = [collection.scale()] if scales is None else [collection.scale(as_scale(scale)) for scale in scales]
     for scale in dict.fromkeys(named):

@@ -1,4 +1,4 @@
-"""Studies of pools: what campaigns would have found with fewer judgments."""
+"""Studies of pools: what collections would have told with fewer judgments."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from probeval.errors import DataError
 from probeval.metrics import AnyMetric
 from probeval.records import About, parse_counts, parse_shares, part, task
 from probeval.reliability.paired import SAMPLES, TESTS
-from probeval.reporting import Reporter
+from probeval.reporting import SILENT, Reporter
 from probeval.scores.evaluate import as_metric
 from probeval.studies.collections import over_collections
 from probeval.studies.pools import (
-    CampaignPool,
+    CollectionPool,
     Cut,
     PoolOptions,
     PoolStudy,
@@ -114,7 +114,7 @@ class PoolStudyInputs(Work):
         options = part(self, PoolOptions, tests=tuple(dict.fromkeys(tests)))
         named: Any = self.metrics if isinstance(self.metrics, (list, tuple)) else [self.metrics]
         measures = list(dict.fromkeys(as_metric(metric) for metric in named))
-        remarks = Remarks(self.reporter)
+        remarks = Remarks(SILENT)  # they are among the sentences of the study
         one = isinstance(self.campaigns, (Collection, str, PathLike))
         given: Any = [self.campaigns] if one else list(self.campaigns)  # type: ignore[arg-type]
         collections = as_campaigns(given, reporter=self.reporter)
@@ -133,11 +133,11 @@ class PoolStudyInputs(Work):
         found = over_collections(
             collections, pieces, jobs=self.jobs, scheduler=self.scheduler, reporter=self.reporter, title="Cutting pools"
         )
-        parts = [CampaignPool.of(c.name, done[0], done[1:]) for c, done in zip(collections, found, strict=True)]
+        parts = [CollectionPool.of(c.name, done[0], done[1:]) for c, done in zip(collections, found, strict=True)]
         return PoolStudy(tuple(parts), options, tuple(remarks.notes))
 
     def _planned(self, collection: Collection, reporter: Reporter) -> tuple[ReferencePool, list[Cut]]:
-        """The pool of a campaign, and its cuts."""
+        """The pool of a collection, and its cuts."""
         depths, scale = self.depths, as_scale(self.scale)
         pool = choose_pool(
             collection, depth=max(depths) if depths else None, scale=scale, every_system=self.every_system

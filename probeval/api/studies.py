@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -81,6 +81,7 @@ class StudyInputs(Work, Scoring, Evidence):
     drop: Annotated[float, About("The share of systems to leave out, the worst first.", least=0, most=0.99)] = 0.0
     draws: Annotated[int, About("The number of joint draws of scores, or of bootstrap samples.", least=2)] = 1000
     depth: Depth = None
+    level: Level = 0.95
 
     def scores(self) -> StudyScores:
         """The scores: from a table, by the judgments alone, or as joint draws by a model."""
@@ -116,10 +117,11 @@ class StudyInputs(Work, Scoring, Evidence):
         """The variance components of scores."""
         from probeval.reliability import gstudy as decompose
 
-        return decompose(
+        found = decompose(
             scores.scores, method=self.method, interval=self.interval, drop=self.drop, n=self.draws,
-            rng=stream(self.seed),
+            rng=stream(self.seed), level=self.level,
         )  # fmt: skip
+        return found if self.metric is None else replace(found, metric=str(as_metric(self.metric)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,9 +136,14 @@ class GStudyInputs(StudyInputs):
     ['query', 'residual', 'system']
     """
 
+    _: KW_ONLY
+    target: Annotated[float, About("The target reliability, for the number of queries.", least=0.01, most=0.9999)] = (
+        0.95
+    )
+
     def run(self) -> GStudy:
         """The study."""
-        return self.study(self.scores())
+        return replace(self.study(self.scores()), target=self.target)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,7 +172,6 @@ class DStudyInputs(StudyInputs):
     targets: Annotated[
         Sequence[tuple[str, float]], About('Figures and their targets, such as ``("tau", 0.9)``.', option="")
     ] = (("erho2", 0.95), ("phi", 0.95))
-    level: Level = 0.95
 
     def run(self) -> DStudy:
         """The study."""

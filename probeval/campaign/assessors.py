@@ -556,7 +556,10 @@ def _comparer(
 
 def _share(count: int, n: int) -> tuple[float, float, float]:
     """A share with its 95% interval; NaN without any."""
-    return wilson_interval(count, n)[:3] if n else (NAN, NAN, NAN)
+    if not n:
+        return NAN, NAN, NAN
+    found = wilson_interval(count, n)
+    return found.share, found.lower, found.upper
 
 
 def side_by_query(choices: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
@@ -589,7 +592,7 @@ def side_by_query(choices: Sequence[tuple[str, str]]) -> tuple[float, float, flo
     if not counts:
         return NAN, NAN, NAN
     left, n = np.array(list(counts.values())).T
-    share, lower, upper = wilson_interval(int(left.sum()), int(n.sum()))[:3]
+    share, lower, upper = _share(int(left.sum()), int(n.sum()))
     if len(n) > 1:
         variance = len(n) / (len(n) - 1) * float(((left - share * n) ** 2).sum()) / int(n.sum()) ** 2
         reach = float(stdtrit(len(n) - 1, 0.975)) * np.sqrt(variance)

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from probeval.api.evidence import JudgedRuns, as_scale
 from probeval.api.settings import Depth, GradeScale
 from probeval.cli.commands import Output, verb
-from probeval.cli.options import OutputFormat
-from probeval.cli.output import check_picture, write, write_pictures
+from probeval.cli.output import check_picture, write_pictures
 from probeval.errors import ProbevalError
 from probeval.records import About
-from probeval.studies import measure_curves
+from probeval.studies import Curves, measure_curves
+from probeval.studies.curves import CURVES
 
 __all__ = ["curves"]
-
-
-class CurveName(StrEnum):
-    """The curves, and the counts."""
-
-    precision_recall = "precision-recall"
-    roc = "roc"
-    counts = "counts"
 
 
 @verb("Show precision-recall and ROC curves.")
@@ -31,9 +23,8 @@ def curves(
     given: JudgedRuns,
     output: Output,
     show: Annotated[
-        CurveName,
-        About("The table: precision at eleven levels of recall, the points of ROC, or counts."),
-    ] = CurveName.precision_recall,
+        str, About("The table: precision at eleven levels of recall, the points of ROC, or counts.", choices=CURVES)
+    ] = CURVES[0],
     rel: Annotated[float, About("The lowest grade that counts as relevant.", metavar="GRADE")] = 1.0,
     scale: GradeScale = None,
     depth: Depth = None,
@@ -41,7 +32,7 @@ def curves(
         Path | None,
         About("Plot the curve to a file: .png, .svg or .pdf. Not for counts.", metavar="FILE"),
     ] = None,
-) -> None:
+) -> Curves:
     """Show precision-recall and ROC curves of systems, and how many documents they got right, by judgments alone.
 
     Example: probeval curves runs/ --qrels qrels.txt --show roc --plot roc.png
@@ -50,25 +41,15 @@ def curves(
     check_picture(plot)
     if given.qrels is None:
         raise ProbevalError("Curves need judgments: give --qrels FILE.")
-    if plot is not None and show is CurveName.counts:
+    if plot is not None and show == "counts":
         raise ProbevalError("Counts have no curve to plot: use --show precision-recall or --show roc.")
     named = as_scale(scale)
     collection = messages.warned(lambda: given.collection(scale=named, reporter=messages))
     assert collection.judgments is not None
     found = measure_curves(collection.runs, collection.judgments, scale=named, rel=rel, depth=depth)
-    messages.say(f"{found!r}"[1:-1] + f", scale {found.scale}.")
     if plot is not None:
         from probeval.plots import plot_precision_recall, plot_roc
 
-        draw = plot_roc if show is CurveName.roc else plot_precision_recall
+        draw = plot_roc if show == "roc" else plot_precision_recall
         write_pictures({plot: draw(found)}, messages)
-    precision, counts = found.tables()
-    tables = {
-        CurveName.precision_recall: found.precision_frame()
-        if output.output_format is OutputFormat.csv
-        else precision.frame,
-        CurveName.roc: found.roc_frame(),
-        CurveName.counts: counts.frame,
-    }
-    titles = {CurveName.precision_recall: precision.title, CurveName.counts: counts.title}
-    write(tables[show], found.to_dict(), output.output_format, title=titles.get(show))
+    return replace(found, show=show)

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from probeval.api.studies import DStudyInputs
 from probeval.cli.commands import Output, verb
-from probeval.cli.options import OutputFormat
-from probeval.cli.output import Messages, check_picture, write_csv, write_json, write_pictures, write_table
+from probeval.cli.output import Messages, check_picture, write_pictures
 from probeval.cli.studies import StudyMetrics, study_each
 from probeval.errors import ProbevalError
 from probeval.metrics import parse
 from probeval.records import About, parse_counts
 
 if TYPE_CHECKING:
-    from probeval.reliability import DStudy
-    from probeval.reliability.dstudy import DStudyDocument
+    from probeval.reliability import DStudies, DStudy
 
 __all__ = ["dstudy"]
 
@@ -40,13 +38,15 @@ def dstudy(
         ),
     ] = None,
     plot: Annotated[Path | None, About("Plot reliability against the number of queries.", metavar="FILE")] = None,
-) -> None:
+) -> DStudy | DStudies:
     """Predict reliability with other numbers of queries, assessors and ranks, and the queries that a target needs.
 
     tau, tau_ap and power are rough estimates, from their relation to reliability on past TREC collections.
 
     Example: probeval dstudy scores.csv --queries 50,100,200 --target .95 --target tau=.9
     """
+    from probeval.reliability import DStudies
+
     check_picture(plot)
     metrics = list(metric or [])
     if cutoffs is not None:
@@ -57,7 +57,7 @@ def dstudy(
     studies = study_each(replace(given, targets=wanted), metrics, DStudyInputs.run, output.messages)
     if plot is not None:
         _plot(studies, plot, output.messages)
-    _write(studies, output.output_format, output.messages)
+    return studies[0] if len(studies) == 1 else DStudies(studies)
 
 
 def _target(text: str) -> list[tuple[str, float]]:
@@ -70,34 +70,7 @@ def _target(text: str) -> list[tuple[str, float]]:
     return [(name.strip(), value)] if name else [("erho2", value), ("phi", value)]
 
 
-def _write(studies: dict[str | None, DStudy], output_format: OutputFormat, messages: Messages) -> None:
-    if output_format is OutputFormat.json:
-        documents = [_named(name, study.to_dict()) for name, study in studies.items()]
-        write_json(documents[0] if len(documents) == 1 else {"results": documents})
-        return
-    for i, (name, study) in enumerate(studies.items()):
-        if output_format is OutputFormat.csv:
-            table = study.to_frame()
-            write_csv(table if len(studies) == 1 else table.assign(metric=name), header=i == 0)
-            continue
-        sizes, needed = study.tables()
-        write_table(sizes.frame, output_format, title=_title(name, i))
-        write_table(needed.frame, output_format, title="\nQueries needed")
-    if output_format is not OutputFormat.csv:
-        for study in list(studies.values())[:1]:
-            for sentence in study.sentences():
-                messages.say(sentence)
-
-
-def _named(name: str | None, document: DStudyDocument) -> DStudyDocument:
-    return document if name is None else {"metric": name, **document}
-
-
-def _title(name: str | None, i: int) -> str | None:
-    return None if name is None else "\n" * (i > 0) + name
-
-
-def _plot(studies: dict[str | None, DStudy], path: Path, messages: Messages) -> None:
+def _plot(studies: tuple[DStudy, ...], path: Path, messages: Messages) -> None:
     from probeval.plots import plot_dstudy
 
-    write_pictures({path: plot_dstudy({name or "scores": study for name, study in studies.items()})}, messages)
+    write_pictures({path: plot_dstudy({str(study.metric or "scores"): study for study in studies})}, messages)

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from probeval.api import as_collection
 from probeval.api.evidence import Groups, Labels, Observers, Qrels, RunPaths
-from probeval.cli.commands import verb
-from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Messages, write
+from probeval.cli.commands import Output, verb
+from probeval.cli.options import Format, OutputFormat
+from probeval.cli.output import write_result
 from probeval.data import Scale
 from probeval.errors import FeatureError
 from probeval.features import DEFINITIONS, compute_features
 from probeval.records import About
-from probeval.studies import multiplicity
+from probeval.studies import Multiplicity, multiplicity
 
 __all__ = ["features"]
 
 DEPTH = 10
 
 
+@dataclass(frozen=True, kw_only=True)
+class FeatureOutput(Output):
+    """The form of the data on stdout, CSV by default, and the messages on stderr."""
+
+    output_format: Format = OutputFormat.csv
+
+
 @verb("Write the features of every pair.")
 def features(
     runs: RunPaths,
+    output: FeatureOutput,
     names: Annotated[
         list[str] | None, About("A feature such as fSYS.", metavar="NAME", option="--feature", kind=str, many=True)
     ] = None,
@@ -35,9 +44,7 @@ def features(
     labels: Labels = None,
     observers: Observers = None,
     depth: Annotated[int, About("The number of ranks.", least=1)] = DEPTH,
-    output_format: Format = OutputFormat.csv,
-    quiet: Quiet = False,
-) -> None:
+) -> list[dict[str, str | float]] | Multiplicity | None:
     """Write the features of every pair in the top k of any system (--depth, by default 10).
 
     Without --feature, all features that the files allow. With --multiplicity: the share of relevant documents by the
@@ -45,23 +52,20 @@ def features(
 
     Example: probeval features runs/ --feature fSYS --feature fSYS@100
     """
-    messages = Messages(quiet=quiet)
+    messages = output.messages
     collection = messages.warned(
         lambda: as_collection(
             runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, reporter=messages
         )
     )
     if by_multiplicity:
-        found = multiplicity(collection, depth=depth)
-        for sentence in found.sentences():
-            messages.say(sentence)
-        write(found.to_frame(), found.to_dict(), output_format)
-        return
+        return multiplicity(collection, depth=depth)
     # Features of outputs have no grades: any scale does.
     scale = None if collection.judgments is not None and len(collection.judgments) else Scale.binary()
     problem = collection.problem(depth=depth, scale=scale)
     table = messages.warned(lambda: compute_features(problem, names or _possible(collection.has)))
-    write(table.to_frame(), table.to_dict(), output_format)
+    write_result(table, output.output_format)  # its columns, and so its keys, are not known to a class
+    return None
 
 
 def _possible(has: dict[str, tuple[str, ...]]) -> list[str]:

@@ -1,15 +1,18 @@
-"""``probeval meta``: measures, scales and tests compared on campaigns."""
+"""``probeval meta``: measures, scales and tests compared on collections."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from probeval.api.meta import MetaStudyInputs
 from probeval.cli.commands import Output, verb
 from probeval.cli.options import ReportFile
-from probeval.cli.output import check_picture, write_page, write_pictures, write_result
+from probeval.cli.output import check_picture, write_page, write_pictures
 from probeval.records import About
+
+if TYPE_CHECKING:
+    from probeval.studies import MetaStudy
 
 __all__ = ["meta"]
 
@@ -20,7 +23,7 @@ def meta(
     output: Output,
     plot: Annotated[Path | None, About("Plot tests by alpha, and the reliability of measures.", metavar="FILE")] = None,
     report: ReportFile = None,
-) -> None:
+) -> MetaStudy:
     """Compare measures, scales and significance tests on finished campaigns.
 
     For each measure and scale: how many pairs of systems tests tell apart, how often a result on half of the queries
@@ -39,6 +42,4 @@ def meta(
         write_pictures({plot: plot_meta(found)}, messages)
     if report is not None:
         write_page(found, report, messages)
-    write_result(found, output.output_format)
-    for sentence in found.sentences():
-        messages.say(sentence)
+    return found

@@ -1,4 +1,4 @@
-"""``probeval pool``: what campaigns would have found with fewer judgments."""
+"""``probeval pool``: what collections would have told with fewer judgments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from probeval.api.pools import PoolStudyInputs
 from probeval.cli.commands import Output, verb
 from probeval.cli.options import ReportFile
-from probeval.cli.output import Messages, check_picture, write_page, write_pictures, write_result
+from probeval.cli.output import Messages, check_picture, write_page, write_pictures
 from probeval.records import About
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def pool(
         About("Plot decisions by cut; FILE-trends and FILE-multiplicity show p-values and relevance.", metavar="FILE"),
     ] = None,
     report: ReportFile = None,
-) -> None:
+) -> PoolStudy:
     """Cut the judgments of finished campaigns, and compare tests and scores with those by the whole pool.
 
     The judgments that stay are those of a shallower pool (--depth), a random share (--share), or all but those that one
@@ -43,9 +43,7 @@ def pool(
         _plot(result, plot, messages)
     if report is not None:
         write_page(result, report, messages)
-    write_result(result, output.output_format)
-    for sentence in result.findings():
-        messages.say(sentence)
+    return result
 
 
 def _plot(result: PoolStudy, path: Path, messages: Messages) -> None:

@@ -24,12 +24,12 @@ StudyMetrics = Annotated[
 ]
 
 
-def study_each(given: S, metrics: Sequence[str], study: Callable[[S], R], messages: Messages) -> dict[str | None, R]:
-    """The studies by measure, None for a table of scores; runs are read once."""
+def study_each(given: S, metrics: Sequence[str], study: Callable[[S], R], messages: Messages) -> tuple[R, ...]:
+    """The studies of each measure, or of a table of scores; runs are read once."""
     if not metrics:
         if not is_score_table(given.runs):
             raise ProbevalError("Runs need a measure (--metric nDCG@10); a single table (.csv) is read as scores.")
-        return {None: messages.warned(lambda: study(given))}
+        return (messages.warned(lambda: study(given)),)
     names = [str(as_metric(text)) for text in metrics]
     if given.model == "none":
         given.refuse("judgments")
@@ -37,4 +37,4 @@ def study_each(given: S, metrics: Sequence[str], study: Callable[[S], R], messag
     if given.model == "none" and collection.judgments is None:
         raise ProbevalError("Runs need judgments (--qrels FILE), or a model that works without them (--model NAME).")
     read = given.read_as(collection)
-    return {name: messages.warned(lambda name=name: study(replace(read, metric=name))) for name in names}  # type: ignore[misc]
+    return tuple(messages.warned(lambda name=name: study(replace(read, metric=name))) for name in names)  # type: ignore[misc]

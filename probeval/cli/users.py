@@ -16,7 +16,7 @@ from probeval.api.settings import Grading, Level, QueryTexts, Seed
 from probeval.cli.assessor_texts import guideline_text
 from probeval.cli.commands import Output
 from probeval.cli.options import Metric, OutFile, Quiet
-from probeval.cli.output import Messages, write_data, write_result
+from probeval.cli.output import Messages, write_data
 from probeval.cli.serving import PageAddress, PageInputs, announce
 from probeval.cli.stores import By, StorePlace, check_exists
 from probeval.data import read_texts
@@ -29,6 +29,7 @@ from probeval.streams import Purpose, stream
 if TYPE_CHECKING:
     from probeval.campaign import Study
     from probeval.satisfaction import ListAnswers, ListQuestions
+    from probeval.studies import UserStudy
 
 __all__ = ["users"]
 
@@ -207,7 +208,7 @@ def report(
     ] = None,
     level: Level = 0.95,
     name: StudyName = None,
-) -> None:
+) -> UserStudy:
     """Report a study: satisfied users by score, what users notice, side and endpoint bias, traps by user.
 
     Example: probeval users report study.db --save users.json
@@ -226,12 +227,10 @@ def report(
         given = table.read(table.answers)
     _check_any(given)
     found = UserStudy(given, mapping_shape=shape.value, least_right=least_right, leave_out=leave_out, level=level)
-    write_result(found, output.output_format)
-    for sentence in found.sentences():
-        output.messages.say(sentence)
     if save is not None:
         found.save(save)
         output.messages.say(f"Saved. Use it with --mapping {shlex.quote(str(save))}")
+    return found
 
 
 @users.command()

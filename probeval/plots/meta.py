@@ -11,7 +11,7 @@ from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, colours, entitle, l
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from probeval.studies import MetaCampaign, MetaStudy
+    from probeval.studies import MetaCollection, MetaStudy
 
 __all__ = ["plot_measures", "plot_meta", "plot_rates"]
 
@@ -25,7 +25,7 @@ RATES = {
 ROW = 0.24  # inches per measure
 
 
-def plot_rates(part: MetaCampaign, rate: str = "discrimination", *, ax: Axes | None = None) -> Axes:
+def plot_rates(part: MetaCollection, rate: str = "discrimination", *, ax: Axes | None = None) -> Axes:
     """Plot a rate of every test against alpha, all measures and scales together.
 
     Conflicts have the diagonal beside them, on which a test is exact, and both axes are logarithmic.
@@ -66,7 +66,7 @@ def _logarithmic(ax: Axes) -> None:
     ax.set_xlim(min(float(np.nanmin(data[0])) for data in lines) / 1.1, limits[0][1])
 
 
-def plot_measures(part: MetaCampaign, *, ax: Axes | None = None) -> Axes:
+def plot_measures(part: MetaCollection, *, ax: Axes | None = None) -> Axes:
     """Plot the reliability of every measure and scale, with intervals: of differences (E rho^2) and of scores (Phi)."""
     scales = {measure.scale for measure in part.measures}
     names = [m.metric if len(scales) == 1 else f"{m.metric}, {m.scale}" for m in part.measures]

@@ -12,12 +12,12 @@ from probeval.plots.canvas import GREY, clean, colours, entitle, legend_below, l
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from probeval.studies.pools import CampaignPool, PoolRow, PoolStudy
+    from probeval.studies.pools import CollectionPool, PoolRow, PoolStudy
 
 __all__ = ["plot_multiplicity", "plot_pools", "plot_trends"]
 
 WIDTH, HEIGHT, ACROSS = 3.6, 3.4, 2  # inches of a panel, and panels side by side
-SHADES = {"significant": "#0072B2", "straddling": "#E69F00", "open": "#BBBBBB"}
+SHADES = {"significant": "#0072B2", "straddling": "#E69F00", "undecided": "#BBBBBB"}
 AXES = {"depth": "depth of the pool", "share": "share of the judgments"}
 
 
@@ -42,7 +42,7 @@ def plot_pools(study: PoolStudy, *, kind: str | None = None) -> Axes:
     kind
         ``"depth"``, ``"share"`` or ``"team"``; by default the first of which there are two cuts.
     """
-    kinds = [row["kind"] for part in study.campaigns for row in part.cuts]
+    kinds = [row.kind for part in study.campaigns for row in part.cuts]
     chosen = kind or next((k for k in ("depth", "share", "team") if kinds.count(k) > len(study.campaigns)), "share")
     if chosen not in kinds:
         raise DataError(f"The study has no cuts of the kind {chosen!r}: {', '.join(dict.fromkeys(kinds))}.")
@@ -57,25 +57,25 @@ def plot_pools(study: PoolStudy, *, kind: str | None = None) -> Axes:
     return panels[0]
 
 
-def _rows(part: CampaignPool, kind: str, test: str) -> dict[str, list[PoolRow]]:
+def _rows(part: CollectionPool, kind: str, test: str) -> dict[str, list[PoolRow]]:
     """Return the rows of one kind of cuts by measure, in order; shares end with the whole reference."""
-    reference = [row for row in part.rows if row["cut"] == f"depth {part.facts['depth']}"]
-    wanted = [row for row in part.rows if row["kind"] == kind] + (reference if kind == "share" else [])
+    reference = [row for row in part.rows if row.cut == f"depth {part.facts.depth}"]
+    wanted = [row for row in part.rows if row.kind == kind] + (reference if kind == "share" else [])
     found: dict[str, list[PoolRow]] = {}
     for row in wanted:
-        if row["test"] == test and row["lists"] == "whole":
-            found.setdefault(row["metric"], []).append(row)
+        if row.test == test and row.lists == "whole":
+            found.setdefault(row.metric, []).append(row)
     return found
 
 
-def _plot_cuts(ax: Axes, part: CampaignPool, kind: str, test: str) -> None:
+def _plot_cuts(ax: Axes, part: CollectionPool, kind: str, test: str) -> None:
     by_metric = _rows(part, kind, test)
-    at = [row["value"] if row["kind"] == kind else 1.0 for row in next(iter(by_metric.values()))]
+    at = [row.value if row.kind == kind else 1.0 for row in next(iter(by_metric.values()))]
     for colour, (metric, rows) in zip(colours(), by_metric.items(), strict=False):
-        same, differ = ([row[name] for row in rows] for name in ("concordance", "discrimination"))
+        same, differ = ([getattr(row.decisions, name) for row in rows] for name in ("concordance", "discrimination"))
         ax.plot(at, same, "-o", ms=4, color=colour, label=f"{literal(metric)}: same decision")
         ax.plot(at, differ, "--", lw=1.2, color=colour, label=f"{literal(metric)}: significant")
-    residual = [row["residual"] for row in next(iter(by_metric.values()))]
+    residual = [row.residual for row in next(iter(by_metric.values()))]
     ax.plot(at, residual, ":", color=GREY, lw=1.6, label="mean RBP residual")
     ax.set_ylim(0, 1.03)
     ax.set_xlim(left=0)
@@ -86,14 +86,14 @@ def _plot_cuts(ax: Axes, part: CampaignPool, kind: str, test: str) -> None:
 
 
 def _plot_teams(study: PoolStudy) -> Axes:
-    most = max(sum(cut["kind"] == "team" for cut in part.cuts) for part in study.campaigns)
+    most = max(sum(cut.kind == "team" for cut in part.cuts) for part in study.campaigns)
     panels = _panels(len(study.campaigns), max(HEIGHT, 1.2 + 0.16 * most))
     for ax, part in zip(panels, study.campaigns, strict=True):
         names: list[str] = []
         for colour, (metric, rows) in zip(colours(), _rows(part, "team", study.options.tests[0]).items(), strict=False):
-            names = [row["cut"].removeprefix("without ") for row in rows]
+            names = [row.cut.removeprefix("without ") for row in rows]
             y = np.arange(len(rows))
-            ax.plot([row["change"] for row in rows], y, "o", ms=4, color=colour, label=literal(metric))
+            ax.plot([row.scores.change for row in rows], y, "o", ms=4, color=colour, label=literal(metric))
         ax.axvline(0, color=GREY, lw=1)
         ax.set_yticks(range(len(names)), shorten(names), fontsize=7)
         ax.set_ylim(len(names) - 0.5, -0.5)
@@ -114,20 +114,20 @@ def plot_trends(study: PoolStudy, *, metric: str | None = None) -> Axes:
     metric
         The measure; the first by default.
     """
-    named = [bar["metric"] for part in study.campaigns for bar in part.bars]
+    named = [bar.metric for part in study.campaigns for bar in part.bars]
     if not named or (metric is not None and metric not in named):
         raise DataError("The study has no trends: they need two cuts below the reference, of one kind.")
     metric = metric or named[0]
     panels = _panels(len(study.campaigns), 2.8)
     for ax, part in zip(panels, study.campaigns, strict=True):
-        bars = [bar for bar in part.bars if bar["metric"] == metric and bar["lists"] == "whole"]
-        bars = [bar for bar in bars if (bar["kind"], bar["test"]) == (bars[0]["kind"], bars[0]["test"])]
-        total = sum(bar[name] for bar in bars for name in SHADES) or 1  # type: ignore[literal-required]
-        x, below = np.array([bar["tau"] for bar in bars]), np.zeros(len(bars))
+        bars = [bar for bar in part.bars if bar.metric == metric and bar.lists == "whole"]
+        bars = [bar for bar in bars if (bar.kind, bar.test) == (bars[0].kind, bars[0].test)]
+        total = sum(getattr(bar, name) for bar in bars for name in SHADES) or 1
+        x, below = np.array([bar.tau for bar in bars]), np.zeros(len(bars))
         width = min(0.16, 0.8 * float(np.diff(x).min())) if len(x) > 1 else 0.16
         for name, colour in SHADES.items():
-            part_of = np.array([bar[name] for bar in bars]) / total  # type: ignore[literal-required]
-            labels = {"significant": "always significant", "straddling": "by some cuts", "open": "never"}
+            part_of = np.array([getattr(bar, name) for bar in bars]) / total
+            labels = {"significant": "always significant", "straddling": "by some cuts", "undecided": "never"}
             ax.bar(x, part_of, width, bottom=below, color=colour, label=labels[name])
             below = below + part_of
         ax.set_xlim(-1.15, 1.15)
@@ -150,7 +150,7 @@ def plot_multiplicity(study: PoolStudy) -> Axes:
             middle = np.sqrt(table["least"].astype(float) * table["most"])
             ax.plot(middle, table["relevant"], "-o", ms=4, color=colour, label=f"top {found.depth}")
         ax.set_xscale("log", base=2)
-        ticks = [2**i for i in range(8) if 2**i <= max(2, part.facts["counted"])]
+        ticks = [2**i for i in range(8) if 2**i <= max(2, part.facts.counted)]
         ax.set_xticks(ticks, [str(tick) for tick in ticks])
         ax.set_ylim(0, 1.03)
         ax.set_xlabel("systems that have the document")

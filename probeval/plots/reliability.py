@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_components", "plot_dstudy", "plot_posterior"]
 
 
-def plot_components(studies: GStudy | Mapping[str, GStudy], *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+def plot_components(studies: GStudy | Mapping[str, GStudy], *, ax: Axes | None = None) -> Axes:
     """Plot the share of each variance component, with its interval if there is one; one colour per study."""
     named = studies if isinstance(studies, Mapping) else {"": studies}
     names = list(dict.fromkeys(name for study in named.values() for name in study.design.names))
@@ -26,7 +26,7 @@ def plot_components(studies: GStudy | Mapping[str, GStudy], *, level: float = 0.
     height = 0.8 / len(named)
     for i, (colour, (label, study)) in enumerate(zip(colours(), named.items(), strict=False)):
         for name in study.design.names:
-            share = study.share_interval(name, level=level)
+            share = study.share_interval(name)
             y = names.index(name) - 0.4 + (i + 0.5) * height
             ax.barh(y, share.value, height=0.9 * height, color=colour, alpha=0.6, label=literal(label))
             if np.isfinite(share.lower):
@@ -39,7 +39,7 @@ def plot_components(studies: GStudy | Mapping[str, GStudy], *, level: float = 0.
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xlim(0, min(1.1, ax.get_xlim()[1] + 0.06))
     first = next(iter(named.values()))
-    kind = f", {level:.0%} interval for {' and '.join(first.uncertainty)}" if first.draws is not None else ""
+    kind = f", {first.level:.0%} interval for {' and '.join(first.uncertainty)}" if first.draws is not None else ""
     ax.set_xlabel(f"share of variance{kind}")
     if len(named) > 1:
         ax.legend(frameon=False, fontsize=8)
@@ -47,7 +47,7 @@ def plot_components(studies: GStudy | Mapping[str, GStudy], *, level: float = 0.
     return ax
 
 
-def plot_posterior(study: GStudy, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+def plot_posterior(study: GStudy, *, ax: Axes | None = None) -> Axes:
     """Plot the density of the draws of each share of variance, on one axis, with the interval as a line."""
     if study.draws is None:
         raise ReliabilityError(
@@ -61,13 +61,13 @@ def plot_posterior(study: GStudy, *, level: float = 0.95, ax: Axes | None = None
         smooth = np.convolve(count, np.hanning(9), "same")
         middle = (edges[1:] + edges[:-1]) / 2
         ax.fill_between(middle, i, i - 0.85 * smooth / smooth.max(), color=colour, alpha=0.5, lw=0)
-        e = study.share_interval(name, level=level)
+        e = study.share_interval(name)
         ax.hlines(i, e.lower, e.upper, color=colour, lw=3)
         ax.plot(e.value, i, "o", color=colour, ms=6)
     ax.set_yticks(np.arange(len(study.design.names)), [literal(name) for name in study.design.names])
     ax.set_ylim(len(study.design.names) - 0.6, -1.0)
     ax.set_xlim(left=0)
-    ax.set_xlabel(f"share of variance, {level:.0%} interval for {' and '.join(study.uncertainty)}")
+    ax.set_xlabel(f"share of variance, {study.level:.0%} interval for {' and '.join(study.uncertainty)}")
     clean(ax)
     return ax
 
@@ -109,7 +109,7 @@ def plot_dstudy(
     for target in {n.target for n in first.needed if n.measure in shown}:
         ax.axhline(target, color=GREY, lw=1, ls="--")
     ax.set_xscale("log")
-    ticks = spaced([point.sizes["query"] for point in first.points], keep=first.study.sizes["query"], ratio=1.25)
+    ticks = spaced([point.query for point in first.points], keep=first.study.sizes["query"], ratio=1.25)
     ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
     ax.minorticks_off()
     ax.set_xlabel("queries")

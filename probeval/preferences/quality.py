@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import NamedTuple
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -41,13 +41,14 @@ class Contradictions:
     exact: bool
 
 
-class ShareInterval(NamedTuple):
-    """A share with an interval."""
+@dataclass(frozen=True)
+class ShareInterval:
+    """A share of answers with its interval."""
 
     share: float
     lower: float
     upper: float
-    n: int
+    n: Annotated[int, "The number of answers."]
 
 
 def contradictions(better: Sequence[Hashable], worse: Sequence[Hashable]) -> Contradictions:
@@ -126,7 +127,8 @@ def _improved(wins: Ints) -> list[int]:
 def wilson_interval(count: int, n: int, *, level: float = 0.95) -> ShareInterval:
     """A share with Wilson's interval.
 
-    >>> [round(x, 4) for x in wilson_interval(25069, 48207)[:3]]
+    >>> found = wilson_interval(25069, 48207)
+    >>> [round(x, 4) for x in (found.share, found.lower, found.upper)]
     [0.52, 0.5156, 0.5245]
     """
     if n < 1 or not 0 <= count <= n:

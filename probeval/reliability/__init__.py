@@ -1,11 +1,11 @@
 """The reliability of results: significance, effect sizes, agreement, variance components."""
 
 from probeval.reliability.agreement import LEVELS, WEIGHTS, krippendorff_alpha, pair_labels, weighted_kappa
-from probeval.reliability.banding import BandStudy, band_study
+from probeval.reliability.banding import BandedSystem, BandStudy, band_study
 from probeval.reliability.coefficients import COEFFICIENTS, Estimate
 from probeval.reliability.correlation import Overlap, agreements, ap_correlation, kendall, rank_biased_overlap, spearman
 from probeval.reliability.designs import Design
-from probeval.reliability.dstudy import MAPPINGS, DStudy, Needed, StudyPoint, dstudy
+from probeval.reliability.dstudy import MAPPINGS, DStudies, DStudy, Needed, QueriesNeeded, StudyPoint, dstudy
 from probeval.reliability.effect_sizes import (
     EffectSizes,
     equivalence_test,
@@ -13,7 +13,7 @@ from probeval.reliability.effect_sizes import (
     standardised_effect,
     superiority,
 )
-from probeval.reliability.gstudy import INTERVALS, METHODS, GStudy, gstudy
+from probeval.reliability.gstudy import INTERVALS, METHODS, GStudies, GStudy, gstudy
 from probeval.reliability.incomplete import Decisions, difference_bounds, probability_significant, rules
 from probeval.reliability.multiple import (
     CORRECTIONS,
@@ -67,17 +67,21 @@ __all__ = [
     "TESTS",
     "WEIGHTS",
     "BandStudy",
+    "BandedSystem",
+    "DStudies",
     "DStudy",
     "Decisions",
     "Design",
     "EffectSizes",
     "Estimate",
     "Friedman",
+    "GStudies",
     "GStudy",
     "Needed",
     "Observed",
     "Overlap",
     "Pairwise",
+    "QueriesNeeded",
     "Resamples",
     "ScorePosterior",
     "SplitHalf",

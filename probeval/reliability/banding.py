@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Annotated
 
 import numpy as np
-import pandas as pd
 
-from probeval.arrays import Floats, Ints, frozen
+from probeval.arrays import Floats, frozen
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
@@ -18,106 +17,64 @@ from probeval.metrics import AnyMetric, Lists, Metric, metric_of
 from probeval.metrics.bands import band_starts, banded, worst_case
 from probeval.metrics.ties import expected
 from probeval.reliability.one_sided import noninferiority_test
-from probeval.results import Result
-from probeval.schema import records
+from probeval.results import Result, key, rows
 
-__all__ = ["BandStudy", "BandStudyDocument", "BandedSystem", "band_study"]
+__all__ = ["BandStudy", "BandedSystem", "band_study"]
 
 MARGINS = (0.01, 0.03, 0.05)  # shares of the score that may be lost; those of Yang (2019)
 ALPHA = 0.05
 
 
-class BandedSystem(TypedDict):
-    """A system with its order in bands alone.
-
-    Parameters
-    ----------
-    mean, banded, loss
-        The mean score of the order as it is, the mean over all orders within bands, and the difference.
-    p_99, p_97, p_95
-        The p-value of the one-tailed paired t test that the banded score is more than that percentage of the original.
-    """
+@dataclass(frozen=True)
+class BandedSystem:
+    """A system with its order in bands alone."""
 
     system: str
-    mean: float
-    banded: float
-    loss: float
-    p_99: float
-    p_97: float
-    p_95: float
-
-
-class BandStudyDocument(TypedDict):
-    """What systems lose if documents are only placed in the right band of ranks.
-
-    Parameters
-    ----------
-    bands
-        The first rank of each band.
-    worst_case
-        The most that a score can lose; null for measures without such a bound.
-    """
-
-    metric: str
-    rho: float
-    bands: list[int]
-    worst_case: float | None
-    systems: list[BandedSystem]
+    mean: Annotated[float, "The mean score of the order as it is."]
+    banded: Annotated[float, "The mean over all orders within bands."]
+    loss: Annotated[float, "The difference."]
+    p_99: Annotated[float, "The p-value of the one-tailed paired t test that ``banded`` is more than 99% of ``mean``."]
+    p_97: Annotated[float, "The same for 97%."]
+    p_95: Annotated[float, "The same for 95%."]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BandStudy(Result):
-    """The scores of systems with and without the order within bands.
-
-    Parameters
-    ----------
-    metric, rho
-        The measure, and the ratio of bands.
-    systems
-        The systems by falling mean.
-    original, banded
-        The scores of the order as it is, and the means over all orders within bands, shape (system, query).
-    starts
-        The first rank of each band, shape (band,).
-    """
+    """What systems lose if documents are only placed in the right band of ranks."""
 
     metric: Metric
-    rho: float
-    systems: tuple[str, ...]
-    original: Floats
-    banded: Floats
-    starts: Ints
+    rho: Annotated[float, "The ratio of the first ranks of neighbouring bands."]
+    systems: tuple[str, ...]  # by falling mean
+    original: Floats  # the scores of the order as it is, shape (system, query)
+    banded: Floats  # the means over all orders within bands, shape (system, query)
+    bands: Annotated[tuple[int, ...], "The first rank of each band."]
 
-    @property
+    @key.named("metric")
+    def metric_text(self) -> str:
+        """The measure."""
+        return str(self.metric)
+
+    @key
     def worst_case(self) -> float | None:
-        """The most that a score can lose; None for a measure without such a bound."""
+        """The most that a score can lose; null for a measure without such a bound."""
         try:
             return worst_case(self.metric, self.rho)
         except MetricError:
             return None
 
-    def kept(self, margin: float, *, alpha: float = ALPHA) -> int:
-        """Return how many systems are shown to lose less than this share of their score."""
-        return int((noninferiority_test(self.banded, self.original, margin=margin)[1] <= alpha).sum())
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per system, by falling mean, the keys of :class:`BandedSystem` as columns."""
+    @key.named("systems")
+    def by_system(self) -> tuple[BandedSystem, ...]:
+        """One entry per system, by falling mean."""
         mean, after = self.original.mean(axis=1), self.banded.mean(axis=1)
         tests = {
             f"p_{round(100 * (1 - margin))}": noninferiority_test(self.banded, self.original, margin=margin)[1]
             for margin in MARGINS
         }
-        return pd.DataFrame({"system": self.systems, "mean": mean, "banded": after, "loss": mean - after, **tests})
+        return rows(BandedSystem, system=self.systems, mean=mean, banded=after, loss=mean - after, **tests)
 
-    def to_dict(self) -> BandStudyDocument:
-        """The study as plain data for JSON."""
-        return {
-            "metric": str(self.metric),
-            "rho": self.rho,
-            "bands": self.starts.tolist(),
-            "worst_case": self.worst_case,
-            "systems": records(self.to_frame(), BandedSystem),
-        }
+    def kept(self, margin: float, *, alpha: float = ALPHA) -> int:
+        """Return how many systems are shown to lose less than this share of their score."""
+        return int((noninferiority_test(self.banded, self.original, margin=margin)[1] <= alpha).sum())
 
     def _headline(self) -> str:
         return f"{self.metric} of {len(self.systems)} systems in bands of ratio {self.rho:g}"
@@ -128,11 +85,11 @@ class BandStudy(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """The bands, the worst case, and how many systems are shown to keep most of their score."""
-        first = ", ".join(map(str, self.starts[:6].tolist()))
+        first = ", ".join(map(str, self.bands[:6]))
         most = "" if self.worst_case is None else f" A score loses at most {self.worst_case:.4f}."
         kept = ", ".join(f"{self.kept(margin)} keep more than {1 - margin:.0%}" for margin in MARGINS)
         return (
-            f"Bands start at ranks {first}{', ..' if len(self.starts) > 6 else ''}; within a band any order is equally "
+            f"Bands start at ranks {first}{', ..' if len(self.bands) > 6 else ''}; within a band any order is equally "
             f"likely.{most}",
             f"Of {len(self.systems)} systems, {kept} of the score (one-tailed paired t, alpha {ALPHA:g}).",
         )
@@ -167,9 +124,9 @@ def band_study(
     measure = metric_of(metric)
     runs = runs.top(depth or measure.cutoff or runs.depth)
     lists, queries = Lists.judged(runs, judgments, judgments.scale(scale))
-    rows = np.flatnonzero(np.isin(runs.queries, queries))
+    judged = np.flatnonzero(np.isin(runs.queries, queries))
     original = measure.scores(lists)
-    after = expected(measure, lists, banded(runs, rho).tie_starts[:, rows])
+    after = expected(measure, lists, banded(runs, rho).tie_starts[:, judged])
     order = np.argsort(-np.round(original.mean(axis=1), 12), kind="stable")
     return BandStudy(
         measure,
@@ -177,5 +134,5 @@ def band_study(
         tuple(runs.systems[i] for i in order),
         frozen(original[order]),
         frozen(after[order]),
-        band_starts(rho, runs.depth),
+        tuple(band_starts(rho, runs.depth).tolist()),
     )

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf, prod
-from typing import TypedDict
+from math import inf, isfinite, isnan, prod
 
 import numpy as np
 from scipy.special import chdtri, fdtri
@@ -26,22 +25,14 @@ from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.anova import MeanSquares
 from probeval.reliability.designs import Design
 
-__all__ = ["COEFFICIENTS", "Estimate", "EstimateDocument", "analytic_ratios", "coefficient", "queries_needed"]
+__all__ = ["COEFFICIENTS", "Estimate", "analytic_ratios", "coefficient", "count_text", "queries_needed"]
 
 COEFFICIENTS = {"erho2": "stability of differences between systems", "phi": "stability of scores themselves"}
 
 
-class EstimateDocument(TypedDict):
-    """A value and the ends of its interval, null where there is none."""
-
-    value: float
-    lower: float
-    upper: float
-
-
 @dataclass(frozen=True)
 class Estimate:
-    """A value and the ends of its interval, NaN without one."""
+    """A value and the ends of its interval, null (NaN) where there is none."""
 
     value: float
     lower: float
@@ -56,9 +47,14 @@ class Estimate:
         """Return the estimate transformed by an increasing function."""
         return Estimate(function(self.value), function(self.lower), function(self.upper))
 
-    def to_dict(self) -> EstimateDocument:
-        """The estimate as plain data for JSON."""
-        return {"value": self.value, "lower": self.lower, "upper": self.upper}
+    def columns(self, name: str) -> dict[str, float]:
+        """The estimate as three columns of a table: ``erho2``, ``erho2_lower``, ``erho2_upper``."""
+        return {name: self.value, f"{name}_lower": self.lower, f"{name}_upper": self.upper}
+
+
+def count_text(count: float) -> str:
+    """A number of queries for people: ``never`` if none is enough, ``-`` if it is not known."""
+    return "-" if isnan(count) else f"{count:.0f}" if isfinite(count) else "never"
 
 
 def _parts(design: Design, components: Floats, name: str, sizes: Mapping[str, float]) -> tuple[Floats, Floats, Floats]:
@@ -118,6 +114,9 @@ def analytic_ratios(squares: MeanSquares, name: str, level: float) -> tuple[floa
     With the ratio :math:`r` a coefficient is :math:`n r/(1 + n r)`,
     and a target :math:`\pi` needs :math:`\pi/((1 - \pi) r)` queries.
     See docs/theory/reliability.md#feldt.
+
+    A ratio of variances is at least 0: an end that the formula puts below is 0, where the coefficient is 0 and no
+    number of queries is enough. So the ends of a coefficient are between 0 and 1.
     """
     (n_s, n_q), (ms_s, ms_q, ms_e) = squares.sizes, squares.values[0]
     df_s, df_q, df_e = squares.degrees
@@ -130,6 +129,7 @@ def analytic_ratios(squares: MeanSquares, name: str, level: float) -> tuple[floa
             return float((ms_s / (ms_e * f_e) - 1) / n_q) if ms_e > 0 else inf
         f_q, f_inf = fdtri(df_s, df_q, p), chdtri(df_s, 1 - p) / df_s
         top = ms_s**2 - f_inf * ms_s * ms_e + (f_inf - f_e) * f_e * ms_e**2
-        return float(n_s / n_q * top / (df_s * f_inf * ms_s * ms_e + f_q * ms_s * ms_q))
+        bottom = df_s * f_inf * ms_s * ms_e + f_q * ms_s * ms_q
+        return float(n_s / n_q * top / bottom) if bottom > 0 else inf
 
     return max(ratio((1 + level) / 2), 0.0), max(ratio((1 - level) / 2), 0.0)

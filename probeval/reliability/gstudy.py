@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NotRequired, TypedDict
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -18,13 +18,20 @@ from probeval.display import Table
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.anova import MeanSquares, mean_squares
 from probeval.reliability.bootstrap import bootstrap
-from probeval.reliability.coefficients import Estimate, EstimateDocument, analytic_ratios, coefficient, queries_needed
+from probeval.reliability.coefficients import (
+    COEFFICIENTS,
+    Estimate,
+    analytic_ratios,
+    coefficient,
+    count_text,
+    queries_needed,
+)
 from probeval.reliability.designs import Design
 from probeval.reliability.estimation import clipped, decompose, decompose_again, posterior
 from probeval.reliability.observed import CROSSED, Observed, observe
-from probeval.results import Result
+from probeval.results import UNSET, Result, UnsetType, key
 
-__all__ = ["INTERVALS", "METHODS", "GStudies", "GStudy", "GStudyDocument", "gstudy"]
+__all__ = ["INTERVALS", "METHODS", "GStudies", "GStudy", "StudiesByMeasure", "gstudy", "whole"]
 
 METHODS = {
     "anova": "analysis of variance; Henderson's method I if scores are missing",
@@ -41,88 +48,25 @@ INTERVALS = {
 SAMPLING, JUDGING = "sampling", "judging"
 
 
-class GStudyDocument(TypedDict):
-    """A G-study.
-
-    Parameters
-    ----------
-    metric
-        The measure, where the scores come from runs.
-    design, method, interval
-        The design; how components were estimated; where intervals come from.
-    uncertainty
-        What the intervals are for: ``sampling``, ``judging``, both or nothing.
-    level
-        The probability that intervals hold.
-    sizes, missing
-        The levels of each facet, and how many cells have no score.
-    components, share
-        The variance of each effect, and its share in their sum.
-    erho2, phi
-        The coefficients of mean scores as studied.
-    target, queries_for, queries_for_interval
-        The reliability to reach, and the queries that bring each coefficient to it; null where no number will do.
-    component_interval, share_interval
-        The ends of the intervals of components and shares, where there are draws.
-    """
-
-    metric: NotRequired[str]
-    design: str
-    method: str
-    interval: str
-    uncertainty: list[str]
-    level: float
-    sizes: dict[str, float]
-    missing: int
-    components: dict[str, float]
-    share: dict[str, float]
-    erho2: EstimateDocument
-    phi: EstimateDocument
-    target: float
-    queries_for: dict[str, int | None]
-    queries_for_interval: dict[str, list[int | None]]
-    component_interval: NotRequired[dict[str, list[float]]]
-    share_interval: NotRequired[dict[str, list[float]]]
-
-
-class GStudies(TypedDict):
-    """Several G-studies, one per measure."""
-
-    results: list[GStudyDocument]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class GStudy(Result):
-    """Variance components of scores, and the reliability that follows.
-
-    Parameters
-    ----------
-    design, sizes
-        The facets, and the number of levels of each (for a nested one with gaps, the harmonic mean).
-    method, interval
-        One of :data:`METHODS` and of :data:`INTERVALS`.
-    uncertainty
-        The sources of uncertainty in the interval: ``"sampling"`` of systems, queries and assessors; ``"judging"``;
-        both; none.
-    components
-        The variance of each effect: the estimate, or the median of the draws.
-    draws
-        Draws of the components, shape (draw, effect), if the interval is based on draws.
-    squares
-        The mean squares, if scores are complete and known.
-    missing
-        The number of cells without a score.
-    """
+    """Variance components of scores, and the reliability that follows."""
 
     design: Design
-    sizes: Mapping[str, float]
-    method: str
-    interval: str
-    uncertainty: tuple[str, ...]
-    components: Mapping[str, float]
-    draws: Floats | None = None
-    squares: MeanSquares | None = None
-    missing: int = 0
+    sizes: Annotated[Mapping[str, float], "The levels of each facet; for a nested one with gaps, the harmonic mean."]
+    method: Annotated[str, "How components were estimated: one of ``METHODS``."]
+    interval: Annotated[str, "Where intervals come from: one of ``INTERVALS``."]
+    uncertainty: Annotated[
+        tuple[str, ...],
+        "What the intervals are for: ``sampling`` of systems, queries and assessors, ``judging``, both or nothing.",
+    ]
+    components: Annotated[Mapping[str, float], "The variance of each effect: the estimate, or the median of the draws."]
+    draws: Floats | None = None  # of the components, shape (draw, effect), if the interval is based on draws
+    squares: MeanSquares | None = None  # if scores are complete and known
+    missing: Annotated[int, "The number of cells without a score."] = 0
+    level: Annotated[float, "The probability of intervals."] = 0.95
+    target: Annotated[float, "The reliability to reach, for the number of queries."] = 0.95
+    metric: Annotated[str | UnsetType, "The measure, where the scores come from runs."] = UNSET
 
     def __post_init__(self) -> None:
         if self.draws is not None:
@@ -132,31 +76,69 @@ class GStudy(Result):
         parts = ", ".join(f"{name} {share:.1%}" for name, share in self.share.items())
         return f"{self.design} by {self.method}, {parts}"
 
-    @property
+    @key.named("design")
+    def design_text(self) -> str:
+        """The design of the study."""
+        return str(self.design)
+
+    @key
     def share(self) -> dict[str, float]:
         """The share of each component in their sum."""
         total = sum(self.components.values())
         return {name: value / total for name, value in self.components.items()}
 
-    def share_interval(self, name: str, *, level: float = 0.95) -> Estimate:
-        """Return the share of a component and its interval."""
+    @key
+    def erho2(self) -> Estimate:
+        """The reliability of differences between systems, of mean scores as studied."""
+        return self.coefficient("erho2")
+
+    @key
+    def phi(self) -> Estimate:
+        """The reliability of scores, of mean scores as studied."""
+        return self.coefficient("phi")
+
+    @key.named("queries_for")
+    def queries_for_target(self) -> dict[str, int | None]:
+        """The queries that bring each coefficient to the target; null where no number will do."""
+        return {name: whole(self.queries_for(name).value) for name in COEFFICIENTS}
+
+    @key.named("queries_for_interval")
+    def queries_for_ends(self) -> dict[str, list[int | None]]:
+        """The ends of the intervals of these numbers of queries, at least 1; null where no number will do."""
+        return {name: list(map(whole, self.queries_for(name).ends)) for name in COEFFICIENTS}
+
+    @key.named("component_interval")
+    def component_ends(self) -> dict[str, list[float]] | UnsetType:
+        """The ends of the intervals of components, where there are draws."""
+        return UNSET if self.draws is None else {name: self.component(name).ends for name in self.design.names}
+
+    @key.named("share_interval")
+    def share_ends(self) -> dict[str, list[float]] | UnsetType:
+        """The ends of the intervals of shares, where there are draws."""
+        return UNSET if self.draws is None else {name: self.share_interval(name).ends for name in self.design.names}
+
+    def share_interval(self, name: str) -> Estimate:
+        """Return the share of a component and its interval: quantiles of the draws, each between 0 and 1."""
         draws = self.draws
         if draws is not None:
             total = draws.sum(axis=1, keepdims=True)  # 0 if all scores of a draw are equal
             draws = np.divide(draws, total, out=np.zeros_like(draws), where=total > 0)
-        return self._estimate(name, self.share, draws, level)
+        return self._estimate(name, self.share, draws)
 
-    def component(self, name: str, *, level: float = 0.95) -> Estimate:
-        """Return a component and its interval."""
-        return self._estimate(name, self.components, self.draws, level)
+    def component(self, name: str) -> Estimate:
+        """Return a component and its interval: quantiles of the draws, in which negative variances are 0."""
+        return self._estimate(name, self.components, self.draws)
 
-    def _estimate(self, name: str, values: Mapping[str, float], draws: Floats | None, level: float) -> Estimate:
+    def _estimate(self, name: str, values: Mapping[str, float], draws: Floats | None) -> Estimate:
         if name not in values:
             raise ReliabilityError(f"No component {name!r}: {', '.join(values)}.{did_you_mean(name, values)}")
-        return _between(values[name], None if draws is None else draws[:, self.design.names.index(name)], level)
+        return self._between(values[name], None if draws is None else draws[:, self.design.names.index(name)])
 
-    def coefficient(self, name: str, *, level: float = 0.95, **sizes: float) -> Estimate:
+    def coefficient(self, name: str, **sizes: float) -> Estimate:
         """Return ``"erho2"`` or ``"phi"`` of mean scores over the given (by default the studied) sizes.
+
+        Both ends of the interval are between 0 and 1, as the coefficients of all draws are, and those of analytic
+        ratios that are at least 0 (:func:`~probeval.reliability.coefficients.analytic_ratios`).
 
         Examples
         --------
@@ -169,23 +151,34 @@ class GStudy(Result):
         value = float(coefficient(self.design, self._values, name, sizes))
         if self.interval == "analytic":
             assert self.squares is not None
-            low, high = (sizes["query"] * r for r in analytic_ratios(self.squares, name, level))
+            low, high = (sizes["query"] * r for r in analytic_ratios(self.squares, name, self.level))
             return Estimate(value, 1 - 1 / (1 + low), 1 - 1 / (1 + high))
         draws = None if self.draws is None else coefficient(self.design, self.draws, name, sizes)
-        return _between(value, draws, level)
+        return self._between(value, draws)
 
-    def queries_for(self, name: str, target: float = 0.95, *, level: float = 0.95, **sizes: float) -> Estimate:
-        """Return the number of queries at which a coefficient reaches ``target``; infinite if it never does."""
-        sizes = self.at(**sizes)
+    def queries_for(self, name: str, target: float | None = None, **sizes: float) -> Estimate:
+        """Return the number of queries at which a coefficient reaches a target; infinite if it never does.
+
+        The target is by default that of the study. The ends of the interval are whole numbers from 1 on, or infinite.
+        """
+        sizes, target = self.at(**sizes), self.target if target is None else target
         value = float(queries_needed(self.design, self._values, name, target, sizes))
         if self.interval == "analytic":
             assert self.squares is not None
             odds = target / (1 - target)
-            low, high = analytic_ratios(self.squares, name, level)
+            low, high = analytic_ratios(self.squares, name, self.level)
             ends = (max(np.ceil(odds / r - 1e-9), 1.0) if r > 0 else np.inf for r in (high, low))
             return Estimate(value, *map(float, ends))
         draws = None if self.draws is None else queries_needed(self.design, self.draws, name, target, sizes)
-        return _between(value, draws, level, whole=True)
+        return self._between(value, draws, how="higher")
+
+    def _between(self, value: float, draws: Floats | None, *, how: str = "linear") -> Estimate:
+        """Return a value with the interval of draws; with ``higher``, its ends are among the draws."""
+        if draws is None:
+            return Estimate(value, np.nan, np.nan)
+        ends = (1 - self.level) / 2, (1 + self.level) / 2
+        low, high = np.quantile(draws, ends, method=how)  # type: ignore[call-overload]
+        return Estimate(value, float(low), float(high))
 
     def at(self, **sizes: float) -> dict[str, float]:
         """Return the sizes of the conditions: the given ones, else those of the study."""
@@ -201,71 +194,75 @@ class GStudy(Result):
     def _values(self) -> Floats:
         return np.array(list(self.components.values()))
 
-    def to_frame(self, *, level: float = 0.95) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """One row per component: its variance, its share, their intervals where there are draws, else mean squares."""
-        names, share = self.design.names, self.share
-        variances = [self.components[name] for name in names]
-        frame = pd.DataFrame({"component": names, "variance": variances, "share": [share[name] for name in names]})
+        names = self.design.names
+        variances, shares = ([values[name] for name in names] for values in (self.components, self.share))
+        table = pd.DataFrame({"component": names, "variance": variances, "share": shares})
         if self.draws is not None:
             for what, find in (("variance", self.component), ("share", self.share_interval)):
-                ends = [find(name, level=level) for name in self.design.names]
-                frame[f"{what}_lower"] = [e.lower for e in ends]
-                frame[f"{what}_upper"] = [e.upper for e in ends]
-            return frame
-        if self.squares is not None:
-            frame["mean_square"], frame["degrees"] = self.squares.values[0], self.squares.degrees.astype(int)
-        return frame
+                table[f"{what}_lower"], table[f"{what}_upper"] = zip(*(find(name).ends for name in names), strict=True)
+        elif self.squares is not None:
+            table["mean_square"], table["degrees"] = self.squares.values[0], self.squares.degrees.astype(int)
+        return table
 
-    def to_dict(self, *, target: float = 0.95, level: float = 0.95) -> GStudyDocument:
-        """The study as plain data for JSON."""
-        needed = {name: self.queries_for(name, target, level=level) for name in ("erho2", "phi")}
-        found: GStudyDocument = {
-            "design": str(self.design),
-            "method": self.method,
-            "interval": self.interval,
-            "uncertainty": list(self.uncertainty),
-            "level": level,
-            "sizes": dict(self.sizes),
-            "missing": self.missing,
-            "components": dict(self.components),
-            "share": self.share,
-            "erho2": self.coefficient("erho2", level=level).to_dict(),
-            "phi": self.coefficient("phi", level=level).to_dict(),
-            "target": target,
-            "queries_for": {name: _whole(e.value) for name, e in needed.items()},
-            "queries_for_interval": {name: [_whole(e.lower), _whole(e.upper)] for name, e in needed.items()},
-        }
-        if self.draws is not None:
-            names = self.design.names
-            found["component_interval"] = {name: self.component(name, level=level).ends for name in names}
-            found["share_interval"] = {name: self.share_interval(name, level=level).ends for name in names}
-        return found
-
-    def tables(self, *, target: float = 0.95, level: float = 0.95) -> tuple[Table, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """One row per component; one row per coefficient, with the queries that bring it to the target."""
-        frame = self.to_frame(level=level)
-        small = {str(name): 6 for name in frame.columns if str(name).startswith(("variance", "mean_square"))}
-        shown = frame.assign(**{name: [f"{v:.{n}f}" for v in frame[name]] for name, n in small.items()})
+        table = self.to_frame()
+        small = [str(name) for name in table.columns if str(name).startswith(("variance", "mean_square"))]
         drawn = None if self.draws is None else ("share", "share_lower", "share_upper")
         rows = []
-        for name in ("erho2", "phi"):
-            now, needed = self.coefficient(name, level=level), self.queries_for(name, target, level=level)
-            ends = ["-" if np.isnan(x) else f"{x:g}" for x in (needed.value, needed.lower, needed.upper)]
+        for name in COEFFICIENTS:
+            now, needed = self.coefficient(name), self.queries_for(name)
+            queries = {f"queries for {self.target:g}": needed.value, "from": needed.lower, "to": needed.upper}
             rows.append(
-                {"coefficient": name, "value": now.value, "lower": now.lower, "upper": now.upper,
-                 f"queries for {target:g}": ends[0], "from": ends[1], "to": ends[2]}
-            )  # fmt: skip
-        reliability = Table(pd.DataFrame(rows), "Reliability", intervals=("value", "lower", "upper"))
-        return Table(shown, "Components of variance", intervals=drawn), reliability
+                {"coefficient": name, "value": now.value, "lower": now.lower, "upper": now.upper}
+                | {column: count_text(n) for column, n in queries.items()}
+            )
+        of = "" if self.metric is UNSET else f", {self.metric}"
+        return (
+            Table(table, f"Components of variance{of}", dict.fromkeys(small, 6), intervals=drawn),
+            Table(pd.DataFrame(rows), f"Reliability{of}", intervals=("value", "lower", "upper")),
+        )
 
-    def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """The design of the study, and the target of the intervals."""
         sizes = ", ".join(f"{facet} {n:g}" for facet, n in self.sizes.items())
         gaps = f"; {self.missing:,} scores missing" if self.missing else ""
         studied = f"{self.design} by {self.method}: {sizes}{gaps}."
         if not self.uncertainty:
             return (studied,)
-        return studied, f"{level:.0%} intervals ({self.interval}) are for {' and '.join(self.uncertainty)}."
+        return studied, f"{self.level:.0%} intervals ({self.interval}) are for {' and '.join(self.uncertainty)}."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StudiesByMeasure(Result):
+    """Several studies of reliability, one per measure."""
+
+    results: tuple[Any, ...]
+
+    def _headline(self) -> str:
+        return ", ".join(str(study.metric) for study in self.results)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The rows of each study, with its measure in the last column."""
+        tables: list[pd.DataFrame] = [study.to_frame().assign(metric=study.metric) for study in self.results]
+        return pd.concat(tables, ignore_index=True)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Those of each study."""
+        return tuple(table for study in self.results for table in study.tables())
+
+    def sentences(self) -> tuple[str, ...]:
+        """Those of the studies, each once."""
+        return tuple(dict.fromkeys(sentence for study in self.results for sentence in study.sentences()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GStudies(StudiesByMeasure):
+    """Several G-studies, one per measure."""
+
+    results: Annotated[tuple[GStudy, ...], "One entry per measure."]
 
 
 def gstudy(
@@ -277,6 +274,8 @@ def gstudy(
     n: int = 1000,
     prior: float | None = None,
     rng: np.random.Generator | None = None,
+    level: float = 0.95,
+    target: float = 0.95,
 ) -> GStudy:
     """Estimate the variance components of scores and the reliability of mean scores.
 
@@ -298,6 +297,8 @@ def gstudy(
         The scale of the half-normal prior of standard deviations; by default twice that of all scores.
     rng
         The generator for the bootstrap and the posterior (seed 0 by default).
+    level, target
+        The probability of intervals, and the reliability to reach.
 
     Examples
     --------
@@ -332,6 +333,8 @@ def gstudy(
         draws=draws,
         squares=None if observed.is_uncertain else squares,
         missing=observed.missing,
+        level=level,
+        target=target,
     )
 
 
@@ -367,14 +370,6 @@ def _uncertainty(observed: Observed, interval: str) -> tuple[str, ...]:
     return judging if interval == "draws" else (*judging, SAMPLING)
 
 
-def _between(value: float, draws: Floats | None, level: float, *, whole: bool = False) -> Estimate:
-    """Return a value with the interval of draws; with ``whole``, in whole numbers."""
-    if draws is None:
-        return Estimate(value, np.nan, np.nan)
-    how = "higher" if whole else "linear"
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], method=how)  # type: ignore[call-overload]
-    return Estimate(value, float(low), float(high))
-
-
-def _whole(value: float) -> int | None:
+def whole(value: float) -> int | None:
+    """A whole number, None for one that is not finite."""
     return int(value) if np.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Reports of meta-evaluations: measures, scales and tests compared on campaigns."""
+"""Reports of meta-evaluations: measures, scales and tests compared on collections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from probeval.reliability.paired import TESTS
 from probeval.reports.page import Page, Part, Prose, Section, Table, between
 from probeval.reports.pictures import draw
 from probeval.reports.studies import report_study, study_page
-from probeval.studies import MetaCampaign, MetaStudy, PairTests, StudiedMeasure
+from probeval.studies import MetaCollection, MetaStudy, PairTests, StudiedMeasure
 
 __all__ = ["report_meta"]
 
@@ -90,25 +90,24 @@ def _setting(study: MetaStudy) -> str:
     if len({len(part.measures) for part in study.campaigns}) > 1:
         measures = "Several combinations of measure and scale"
     where = " and ".join(
-        f"{part.campaign} ({part.measures[0].systems} systems, {part.measures[0].queries} queries)"
-        for part in study.campaigns
+        f"{part.campaign} ({part.systems} systems, {part.queries} queries)" for part in study.campaigns
     )
     return f"{measures} and {len(first.tests)} test{'s' * (len(first.tests) > 1)} on {where}, at alpha {study.alpha:g}."
 
 
-def _best_measure(part: MetaCampaign, alpha: float) -> tuple[StudiedMeasure, float]:
+def _best_measure(part: MetaCollection, alpha: float) -> tuple[StudiedMeasure, float]:
     """The measure by which most pairs differ, and their share."""
-    at = part.measures[0].tests[0].alphas.index(alpha)
-    best = max(part.measures, key=lambda m: m.together.discrimination[at])
-    return best, float(best.together.discrimination[at])
+    shares = {m: m.together.at(alpha).discrimination for m in part.measures}
+    best = max(shares, key=shares.__getitem__)
+    return best, shares[best]
 
 
-def _most_exact(part: MetaCampaign) -> PairTests:
+def _most_exact(part: MetaCollection) -> PairTests:
     """The test whose conflicts are nearest to the nominal level; the first one if there is none with conflicts."""
     return min(part.tests, key=lambda t: np.nan_to_num(t.exactness, nan=np.inf))
 
 
-def _findings(part: MetaCampaign, alpha: float) -> str:
+def _findings(part: MetaCollection, alpha: float) -> str:
     best, share = _best_measure(part, alpha)
     reliable = max(part.measures, key=lambda m: m.erho2.value)
     exact = _most_exact(part)
@@ -119,7 +118,7 @@ def _findings(part: MetaCampaign, alpha: float) -> str:
     )
 
 
-def _name(measure: StudiedMeasure, part: MetaCampaign) -> str:
+def _name(measure: StudiedMeasure, part: MetaCollection) -> str:
     """The measure, with its scale where there are several."""
     several = len({m.scale for m in part.measures}) > 1
     return f"{measure.metric} on {measure.scale}" if several else measure.metric
@@ -132,7 +131,7 @@ def _figures(study: MetaStudy) -> list[tuple[str, str, str]]:
         figures.append((f"most pairs told apart, {part.campaign}", f"{share:.1%}", f"by {_name(best, part)}"))
     for part in study.campaigns:
         exact = _most_exact(part)
-        conflict = exact.rates()["conflict"][exact.alphas.index(study.alpha)]
+        conflict = exact.at(study.alpha).conflict
         figures.append(
             (
                 f"conflicts of the {exact.test} test, {part.campaign}",
@@ -197,7 +196,7 @@ def _measures(study: MetaStudy) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _measure_table(part: MetaCampaign, alpha: float) -> pd.DataFrame:
+def _measure_table(part: MetaCollection, alpha: float) -> pd.DataFrame:
     """The measures of a campaign, with intervals as text and without columns of users that are empty."""
     frame = part.measures_frame(alpha)
     for name, title in (("erho2", "E rho^2"), ("phi", "Phi")):
@@ -261,10 +260,7 @@ def _titled(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _paragraph(study: MetaStudy, tests: Sequence[str]) -> str:
-    sizes = "; ".join(
-        f"{part.campaign}, {part.measures[0].systems} systems and {part.measures[0].queries} queries"
-        for part in study.campaigns
-    )
+    sizes = "; ".join(f"{part.campaign}, {part.systems} systems and {part.queries} queries" for part in study.campaigns)
     found = " ".join(_findings(part, study.alpha) for part in study.campaigns)
     return (
         f"We compared measures and tests ({'; '.join(tests)}) on {sizes}. All pairs of systems were tested without "

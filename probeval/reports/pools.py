@@ -13,7 +13,7 @@ from probeval.plots import plot_multiplicity, plot_pools, plot_trends
 from probeval.reports.page import Page, Prose, Section, Table
 from probeval.reports.pictures import draw
 from probeval.reports.studies import report_study, study_page
-from probeval.studies.pools import CampaignPool, PoolRow, PoolStudy
+from probeval.studies.pools import CollectionPool, PoolRow, PoolStudy
 from probeval.text_tables import DECIMALS, cell_text
 
 __all__ = ["report_pools"]
@@ -31,7 +31,7 @@ CAPTIONS = {
     "with opposite winners is a false positive. p counts: of an equal number of significant pairs, as if pairs were "
     "independent.",
     "scores": "Tau: with the order of all systems by the reference. Rises, stays, falls: the share of lists whose "
-    "score does so once the remaining pairs are judged. Change: score less that by the reference, mean and largest.",
+    "score does so once the remaining pairs are judged. Change: score minus that by the reference, mean and largest.",
     "teams": "Without the judgments that one team alone contributed: its systems against those of other teams. "
     "Change: of the scores of its systems.",
     "cuts": "Kept: the share of the reference's judgments. Unjudged: the share of documents to the reference's depth.",
@@ -50,7 +50,7 @@ def report_pools(study: PoolStudy, *, command: str = "") -> Page:
     """Return the report of a study of pools."""
     options = study.options
     facts = {
-        "measures": ", ".join(dict.fromkeys(row["metric"] for part in study.campaigns for row in part.rows)),
+        "measures": ", ".join(dict.fromkeys(row.metric for part in study.campaigns for row in part.rows)),
         "tests": f"{', '.join(options.tests)} at {options.alpha:g}, without a correction for many pairs",
         "pairs": "of systems of two teams" if options.across_teams else "all pairs of systems",
         "residual": f"RBP with p = {options.persistence:g}",
@@ -70,16 +70,16 @@ def report_pools(study: PoolStudy, *, command: str = "") -> Page:
 report_study.register(PoolStudy, report_pools)
 
 
-def _least(part: CampaignPool) -> PoolRow:
+def _least(part: CollectionPool) -> PoolRow:
     """Return the row with the fewest judgments, of the first measure; the teams left out apart."""
-    rows = [row for row in part.rows if row["lists"] == "whole" and row["metric"] == part.rows[0]["metric"]]
-    counts = {cut["cut"]: cut["judged"] for cut in part.cuts}
-    sequences = [row for row in rows if row["kind"] != "team" and row["concordance"] < 1] or rows
-    return min(sequences, key=lambda row: counts[row["cut"]])
+    rows = [row for row in part.rows if row.lists == "whole" and row.metric == part.rows[0].metric]
+    counts = {cut.cut: cut.judged for cut in part.cuts}
+    sequences = [row for row in rows if row.kind != "team" and row.decisions.concordance < 1] or rows
+    return min(sequences, key=lambda row: counts[row.cut])
 
 
-def _kept(part: CampaignPool, row: PoolRow) -> float:
-    return next(cut["kept"] for cut in part.cuts if cut["cut"] == row["cut"])
+def _kept(part: CollectionPool, row: PoolRow) -> float:
+    return next(cut.kept for cut in part.cuts if cut.cut == row.cut)
 
 
 def _lead(study: PoolStudy) -> Iterator[str]:
@@ -87,9 +87,9 @@ def _lead(study: PoolStudy) -> Iterator[str]:
     for part in study.campaigns:
         row = _least(part)
         yield (
-            f"{part.campaign}: by {row['cut']}, {_kept(part, row):.1%} of the judgments, {row['concordance']:.1%} of "
-            f"{row['pairs']:,} tests on {row['metric']} have the outcome of the reference; unjudged documents could "
-            f"add {row['residual']:.2f} to a score (RBP residual)."
+            f"{part.campaign}: by {row.cut}, {_kept(part, row):.1%} of the judgments, {row.decisions.concordance:.1%} "
+            f"of {row.decisions.pairs:,} tests on {row.metric} have the outcome of the reference; unjudged documents "
+            f"could add {row.residual:.2f} to a score (RBP residual)."
         )
 
 
@@ -97,14 +97,14 @@ def _figures(study: PoolStudy) -> Iterator[tuple[str, str, str]]:
     for part in study.campaigns:
         row = _least(part)
         yield (
-            f"concordance, {row['cut']}",
-            f"{row['concordance']:.1%}",
-            f"{part.campaign}, {row['metric']}, {_kept(part, row):.1%} of the judgments",
+            f"concordance, {row.cut}",
+            f"{row.decisions.concordance:.1%}",
+            f"{part.campaign}, {row.metric}, {_kept(part, row):.1%} of the judgments",
         )
         yield (
             "RBP residual",
-            f"{row['residual']:.2f}",
-            f"{part.campaign}, {row['cut']}; largest {row['largest_residual']:.2f}",
+            f"{row.residual:.2f}",
+            f"{part.campaign}, {row.cut}; largest {row.largest_residual:.2f}",
         )
 
 
@@ -187,14 +187,15 @@ def _paragraph(study: PoolStudy) -> str:
     parts = []
     for part in study.campaigns:
         row, facts = _least(part), part.facts
-        deep = "deeply judged systems" if facts["deep"] else "systems"
+        deep = "deeply judged systems" if facts.deep else "systems"
         parts.append(
-            f"On {part.campaign} ({facts['counted']} {deep} of {facts['systems']}, {facts['queries']} queries, pool of "
-            f"depth {facts['depth']} with {facts['judged']:,} judgments), {row['cut']} kept {_kept(part, row):.1%} of "
-            f"the judgments; {row['discrimination']:.1%} of {row['pairs']:,} pairs differed significantly by "
-            f"{row['metric']} ({test} test, {study.options.alpha:g}), and {row['concordance']:.1%} had the outcome of "
-            f"the reference. The mean RBP residual (p = {study.options.persistence:g}) was {row['residual']:.3f}, the "
-            f"largest {row['largest_residual']:.3f}."
+            f"On {part.campaign} ({facts.counted} {deep} of {facts.systems}, {facts.queries} queries, pool of "
+            f"depth {facts.depth} with {facts.judged:,} judgments), {row.cut} kept {_kept(part, row):.1%} of "
+            f"the judgments; {row.decisions.discrimination:.1%} of {row.decisions.pairs:,} pairs differed "
+            f"significantly by {row.metric} ({test} test, {study.options.alpha:g}), and "
+            f"{row.decisions.concordance:.1%} had the outcome of the reference. The mean RBP residual "
+            f"(p = {study.options.persistence:g}) was {row.residual:.3f}, the "
+            f"largest {row.largest_residual:.3f}."
         )
     start = "We compared systems by parts of the judgments; unjudged documents count as not relevant."
     return " ".join([start, *parts])

@@ -209,7 +209,7 @@ class ReportResults(Record):
         assert scores.joint.query_draws is not None
         uncertain = len(scores.joint.query_draws) > 1
         rng = stream(self.state.judging.seed, Purpose.STUDY)
-        return gstudy(scores, interval="bootstrap" if uncertain else None, rng=rng)
+        return gstudy(scores, interval="bootstrap" if uncertain else None, rng=rng, level=self.level)
 
     @cached_property
     def reliability(self) -> dict[str, Estimate]:
@@ -222,7 +222,7 @@ class ReportResults(Record):
         for name, draws in as_judged(study, self.scores).items():
             low, high = np.quantile(draws, [tail, 1 - tail])
             if study.draws is None:  # all pairs are judged: the coefficients of the study itself
-                low, high = (getattr(study.coefficient(name, level=self.level), end) for end in ("lower", "upper"))
+                low, high = study.coefficient(name).ends
             found[name] = Estimate(getattr(last, name), float(low), float(high))
         return found
 
@@ -231,7 +231,7 @@ class ReportResults(Record):
         """The reliability with other numbers of queries."""
         sizes = sorted({*QUERIES, len(self.scores.queries)})
         targets = [("erho2", TARGET), ("phi", TARGET), ("tau", 0.9)]
-        return dstudy(self.study, queries=sizes, targets=targets, level=self.level)
+        return dstudy(self.study, queries=sizes, targets=targets)
 
     @cached_property
     def ahead(self) -> Forecast | None:

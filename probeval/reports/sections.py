@@ -257,7 +257,7 @@ def reliability(found: ReportResults) -> Section:
     except ProbevalError as error:
         return Section("reliability", "Reliability", (Prose(f"Unknown. {error}"), *more_judgments(found)))
     n = len(found.scores.queries)
-    erho2, phi = (study.coefficient(name, level=found.level) for name in ("erho2", "phi"))
+    erho2, phi = (study.coefficient(name) for name in ("erho2", "phi"))
     parts: list[Part] = [
         Prose(
             f"With all pairs judged, {n} queries would give E ρ² = {_interval(erho2)} (stability of differences) and "
@@ -267,7 +267,7 @@ def reliability(found: ReportResults) -> Section:
         ),
         *(Prose(str(warning.message)) for warning in caught),
         draw(
-            plot_components(study, level=found.level),
+            plot_components(study),
             key="reliability-components",
             alt="Shares of variance: " + ", ".join(f"{name} {share:.0%}" for name, share in study.share.items()),
             caption="Variance components of the scores. The component of systems is the signal.",
@@ -276,7 +276,7 @@ def reliability(found: ReportResults) -> Section:
             plot_dstudy(plan),
             key="reliability-queries",
             alt="Reliability against the number of queries: "
-            + "; ".join(f"{p.sizes['query']:g} queries E rho squared {p.erho2.value:.2f}" for p in plan.points),
+            + "; ".join(f"{p.query:g} queries E rho squared {p.erho2.value:.2f}" for p in plan.points),
             caption=f"Reliability against the number of queries, with all pairs judged. Dashed: {TARGET:g}.",
         ),
         Table.of(_needed(found), "Queries needed for a target, with all pairs judged, and how many more than now."),

@@ -4,16 +4,25 @@ from probeval.studies.collections import CollectionPart, CollectionStudy, over_c
 from probeval.studies.curves import (
     Confusion,
     Curves,
+    SystemCurves,
     confusion,
     interpolated_precision,
     measure_curves,
     precision_recall,
     roc,
 )
-from probeval.studies.measures import ALPHAS, PairTests, StudiedMeasure, study_measure
-from probeval.studies.meta import MetaCampaign, MetaStudy
-from probeval.studies.multiplicity import Multiplicity, fit_multiplicity, multiplicity
-from probeval.studies.satisfaction import ListUser, UserStudy
+from probeval.studies.meta import (
+    ALPHAS,
+    LevelRates,
+    MetaCollection,
+    MetaStudy,
+    PairTests,
+    PStability,
+    StudiedMeasure,
+    study_measure,
+)
+from probeval.studies.multiplicity import Multiplicity, MultiplicityBand, fit_multiplicity, multiplicity
+from probeval.studies.satisfaction import ListUser, StudyTenth, UserStudy
 
 __all__ = [
     "ALPHAS",
@@ -21,12 +30,17 @@ __all__ = [
     "CollectionStudy",
     "Confusion",
     "Curves",
+    "LevelRates",
     "ListUser",
-    "MetaCampaign",
+    "MetaCollection",
     "MetaStudy",
     "Multiplicity",
+    "MultiplicityBand",
+    "PStability",
     "PairTests",
     "StudiedMeasure",
+    "StudyTenth",
+    "SystemCurves",
     "UserStudy",
     "confusion",
     "fit_multiplicity",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,12 @@ from probeval.data.scale import Scale
 from probeval.display import Record, Table
 from probeval.metrics.lists import Lists
 from probeval.metrics.weights import divide
-from probeval.results import Result
+from probeval.results import Result, frame, key, rows
 
 __all__ = [
+    "CURVES",
     "Confusion",
     "Curves",
-    "CurvesDocument",
     "SystemCurves",
     "confusion",
     "interpolated_precision",
@@ -30,6 +30,7 @@ __all__ = [
     "roc",
 ]
 
+CURVES = ("precision-recall", "roc", "counts")
 LEVELS = np.arange(11) / 10  # linspace's .3 is not .3
 COUNTS = ("true_positives", "false_positives", "false_negatives", "true_negatives", "unjudged")
 RATES = ("precision", "recall", "specificity", "accuracy")
@@ -121,56 +122,26 @@ def roc(lists: Lists, *, rel: float = 1) -> tuple[Floats, Floats]:
     return false, true
 
 
-class SystemCurves(TypedDict):
-    """A system's curves and counts.
-
-    Parameters
-    ----------
-    interpolated_precision
-        The highest precision at or after each level of recall, as a mean over queries.
-    false_positive_rate, true_positive_rate
-        The points of the ROC curve, from rank 0 on, as means over queries.
-    area
-        The area under the ROC curve, as a mean over queries.
-    true_positives, false_positives, false_negatives, true_negatives, unjudged
-        Counts in the first ranks, over all queries.
-    precision, recall, specificity, accuracy
-        Means over queries.
-    """
+@dataclass(frozen=True)
+class SystemCurves:
+    """A system's curves and counts."""
 
     system: str
-    interpolated_precision: list[float]
-    false_positive_rate: list[float]
-    true_positive_rate: list[float]
-    area: float
-    true_positives: int
-    false_positives: int
-    false_negatives: int
-    true_negatives: int
-    unjudged: int
-    precision: float
+    true_positives: Annotated[int, "Relevant documents in the first ranks, over all queries."]
+    false_positives: Annotated[int, "Documents there that are judged not relevant."]
+    false_negatives: Annotated[int, "Relevant documents elsewhere."]
+    true_negatives: Annotated[int, "Documents elsewhere that are judged not relevant."]
+    unjudged: Annotated[int, "Unjudged documents in the first ranks."]
+    precision: Annotated[float, "The mean over queries, as are the next four."]
     recall: float
     specificity: float
     accuracy: float
-
-
-class CurvesDocument(TypedDict):
-    """Curves of systems.
-
-    Parameters
-    ----------
-    rel, depth
-        The lowest grade that counts as relevant, and the number of ranks.
-    recall_levels
-        The levels of recall.
-    """
-
-    scale: str
-    rel: float
-    depth: int
-    queries: int
-    recall_levels: list[float]
-    systems: list[SystemCurves]
+    area: Annotated[float, "The area under the ROC curve."]
+    interpolated_precision: Annotated[
+        tuple[float, ...], "The highest precision at or after each level of recall, as a mean over queries."
+    ]
+    false_positive_rate: Annotated[tuple[float, ...], "Of the ROC curve, from rank 0 on, as a mean over queries."]
+    true_positive_rate: Annotated[tuple[float, ...], "Of the ROC curve, likewise."]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,8 +150,8 @@ class Curves(Result):
 
     Parameters
     ----------
-    systems, queries, scale, rel, depth
-        The labels of the axes; the scale of the grades, the lowest that counts as relevant, and the number of ranks.
+    systems, queries, scale
+        The labels of the axes, and the scale of the grades.
     interpolated
         The highest precision at or after the eleven levels of recall, shape (system, query, level).
     false_rate, true_rate
@@ -188,17 +159,49 @@ class Curves(Result):
         relevant, or none.
     counts
         The counts in the first ranks, shape (system, query).
+    show
+        The table to show, one of :data:`CURVES`; None for precision and counts, of which CSV has the counts.
     """
 
     systems: tuple[str, ...]
     queries: Ids
     scale: Scale
-    rel: float
-    depth: int
+    rel: Annotated[float, "The lowest grade that counts as relevant."]
+    depth: Annotated[int, "The number of ranks."]
     interpolated: Floats
     false_rate: Floats
     true_rate: Floats
     counts: Confusion
+    show: str | None = None
+
+    @key.named("scale")
+    def scale_text(self) -> str:
+        """The scale of the grades."""
+        return str(self.scale)
+
+    @key.named("queries")
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return len(self.queries)
+
+    @key
+    def recall_levels(self) -> tuple[float, ...]:
+        """The levels of recall."""
+        return tuple(LEVELS.tolist())
+
+    @key.named("systems")
+    def by_system(self) -> tuple[SystemCurves, ...]:
+        """One entry per system."""
+        return rows(
+            SystemCurves,
+            system=self.systems,
+            **{name: getattr(self.counts, name).sum(axis=-1) for name in COUNTS},
+            **{name: _mean(getattr(self.counts, name)) for name in RATES},
+            area=_mean(self.area),
+            interpolated_precision=self.interpolated.mean(axis=1),
+            false_positive_rate=_mean(self.false_rate),
+            true_positive_rate=_mean(self.true_rate),
+        )
 
     @property
     def area(self) -> Floats:
@@ -212,10 +215,14 @@ class Curves(Result):
         return np.asarray((np.diff(false) * (true[..., 1:] + true[..., :-1]) / 2).sum(axis=-1))
 
     def to_frame(self) -> pd.DataFrame:
+        """The rows of the table to show: those of the curve in question, or of the counts."""
+        if self.show == "precision-recall":
+            return self.precision_frame()
+        return self.roc_frame() if self.show == "roc" else self.counts_frame()
+
+    def counts_frame(self) -> pd.DataFrame:
         """One row per system: counts over all queries; precision, recall, specificity, accuracy and area as means."""
-        totals = {name: getattr(self.counts, name).sum(axis=-1) for name in COUNTS}
-        rates = {name: _mean(getattr(self.counts, name)) for name in RATES}
-        return pd.DataFrame({"system": self.systems, **totals, **rates, "area": _mean(self.area)})
+        return frame(self.by_system, SystemCurves)[["system", *COUNTS, *RATES, "area"]]
 
     def precision_frame(self) -> pd.DataFrame:
         """One row per system and level of recall: system, recall, precision."""
@@ -232,37 +239,21 @@ class Curves(Result):
         return f"{counted}, relevant from grade {self.rel:g} on"
 
     def tables(self) -> tuple[Table, ...]:
-        """Precision at levels of recall, and the counts."""
+        """Precision at levels of recall, and the counts; or the one to show."""
+        if self.show == "roc":
+            return (Table(self.roc_frame()),)
         precision = pd.DataFrame({"system": self.systems})
         for level, column in zip(LEVELS, self.interpolated.mean(axis=1).T, strict=True):
             precision[f"{level:.1f}"] = column
-        return (
-            Table(precision, "Precision at levels of recall"),
-            Table(self.to_frame(), f"Judged documents in the first {self.depth} ranks"),
-        )
-
-    def to_dict(self) -> CurvesDocument:
-        """The curves and counts as plain data for JSON."""
-        rows = self.to_frame().to_dict("records")
-        false, true = _mean(self.false_rate).tolist(), _mean(self.true_rate).tolist()
-        precision = self.interpolated.mean(axis=1).tolist()
-        systems: list[SystemCurves] = [
-            {
-                **row,  # type: ignore[typeddict-item]
-                "interpolated_precision": precision[i],
-                "false_positive_rate": false[i],
-                "true_positive_rate": true[i],
-            }
-            for i, row in enumerate(rows)
-        ]
-        return {
-            "scale": str(self.scale),
-            "rel": self.rel,
-            "depth": self.depth,
-            "queries": len(self.queries),
-            "recall_levels": LEVELS.tolist(),
-            "systems": systems,
+        found = {
+            "precision-recall": Table(precision, "Precision at levels of recall"),
+            "counts": Table(self.counts_frame(), f"Judged documents in the first {self.depth} ranks"),
         }
+        return tuple(found.values()) if self.show is None else (found[self.show],)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The systems, queries and grades that the curves are of."""
+        return (f"Curves: {self._headline()}, scale {self.scale}.",)
 
 
 def _mean(values: Floats) -> Floats:

@@ -6,64 +6,33 @@ See docs/theory/relevance-models.md#multiplicity.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Annotated
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from probeval.arrays import Floats, Ints, frozen
+from probeval.arrays import Floats, Ints
 from probeval.data.collection import Collection
 from probeval.display import Table
 from probeval.errors import FeatureError
-from probeval.results import Result
-from probeval.schema import records
+from probeval.results import Result, rows
 
-__all__ = ["Multiplicity", "MultiplicityBand", "MultiplicityDocument", "fit_multiplicity", "multiplicity"]
+__all__ = ["Multiplicity", "MultiplicityBand", "fit_multiplicity", "multiplicity"]
 
 STEPS = 50  # of Newton's method, which needs fewer than ten
 CLOSE = 1e-10
 
 
-class MultiplicityBand(TypedDict):
-    """Judged documents that a similar number of systems retrieved.
+@dataclass(frozen=True)
+class MultiplicityBand:
+    """Judged documents that a similar number of systems retrieved: 1, 2, 3-4, 5-8, .."""
 
-    Parameters
-    ----------
-    least, most
-        The least and the highest number of systems.
-    pairs, relevant
-        The number of judged pairs, and the share of them that is relevant.
-    fitted
-        The share by the logistic regression.
-    """
-
-    least: int
-    most: int
-    pairs: int
-    relevant: float
-    fitted: float
-
-
-class MultiplicityDocument(TypedDict):
-    """Relevance by the number of systems that retrieved a document.
-
-    Parameters
-    ----------
-    depth, systems
-        How many ranks of each system count, and the number of systems.
-    intercept, slope
-        Of the logistic regression of relevance on log2 of the number of systems.
-    """
-
-    depth: int
-    systems: int
-    pairs: int
-    relevant: float
-    intercept: float
-    slope: float
-    bands: list[MultiplicityBand]
+    least: Annotated[int, "The least number of systems."]
+    most: Annotated[int, "The highest number of systems."]
+    pairs: Annotated[int, "The number of judged pairs."]
+    relevant: Annotated[float, "The share of them that is relevant; null if there are none."]
+    fitted: Annotated[float, "The share by the logistic regression."]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,56 +40,20 @@ class Multiplicity(Result):
     r"""Relevance by the number of systems that retrieved a document: bands, and a logistic regression.
 
     With m systems, :math:`\text{logit} P = a + b \log_2 m`.
-
-    Parameters
-    ----------
-    depth, systems
-        How many ranks of each system count, and the number of systems.
-    least, most
-        The least and the highest number of systems of each band: 1, 2, 3-4, 5-8, .., shape (band,).
-    pairs, relevant
-        The number of judged pairs, and of these the relevant ones, shape (band,).
-    intercept, slope
-        Of the logistic regression; NaN with too few documents for one.
     """
 
-    depth: int
-    systems: int
-    least: Ints
-    most: Ints
-    pairs: Floats
-    relevant: Floats
-    intercept: float
-    slope: float
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per band: least, most, pairs, relevant (the share), fitted."""
-        return pd.DataFrame(
-            {
-                "least": self.least,
-                "most": self.most,
-                "pairs": self.pairs.astype(np.int64),
-                "relevant": np.divide(
-                    self.relevant, self.pairs, out=np.full(len(self.pairs), np.nan), where=self.pairs > 0
-                ),
-                "fitted": expit(self.intercept + self.slope * np.log2(middle(self.least, self.most))),
-            }
-        )
-
-    def to_dict(self) -> MultiplicityDocument:
-        """The table as plain data for JSON."""
-        return {
-            "depth": self.depth,
-            "systems": self.systems,
-            "pairs": int(self.pairs.sum()),
-            "relevant": float(self.relevant.sum() / self.pairs.sum()),
-            "intercept": self.intercept,
-            "slope": self.slope,
-            "bands": records(self.to_frame(), MultiplicityBand),
-        }
+    depth: Annotated[int, "How many ranks of each system count."]
+    systems: Annotated[int, "The number of systems."]
+    pairs: Annotated[int, "The number of judged pairs."]
+    relevant: Annotated[float, "The share of them that is relevant."]
+    intercept: Annotated[
+        float, "Of the logistic regression of relevance on log2 of the number of systems; null with too few documents."
+    ]
+    slope: Annotated[float, "Of the same regression."]
+    bands: Annotated[tuple[MultiplicityBand, ...], "One entry per band of the number of systems."]
 
     def _headline(self) -> str:
-        return f"{int(self.pairs.sum()):,} pairs in the top {self.depth} of {self.systems} systems"
+        return f"{self.pairs:,} pairs in the top {self.depth} of {self.systems} systems"
 
     def tables(self) -> tuple[Table, ...]:
         """One row per band."""
@@ -128,11 +61,10 @@ class Multiplicity(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """The number of pairs, the share of relevant ones, and the regression."""
-        total = self.pairs.sum()
         fit = f"logit P(relevant) = {self.intercept:.3f} + {self.slope:.3f} log2(number of systems)."
         return (
-            f"{int(total):,} judged pairs in the top {self.depth} of {self.systems} systems, "
-            f"{self.relevant.sum() / total:.1%} relevant.",
+            f"{self.pairs:,} judged pairs in the top {self.depth} of {self.systems} systems, "
+            f"{self.relevant:.1%} relevant.",
             *(() if np.isnan(self.slope) else (fit,)),
         )
 
@@ -213,18 +145,25 @@ def multiplicity(collection: Collection, *, depth: int) -> Multiplicity:
         intercept, slope = fit_multiplicity(values, pairs, hits)
     except FeatureError:
         intercept = slope = float("nan")  # too few documents for a regression; the table stands
-    most = [1]
-    while most[-1] < len(runs.systems):
-        most.append(2 * most[-1])
-    least = [1, *(m + 1 for m in most[:-1])]
-    band = np.searchsorted(most, values)
+    highest = [1]
+    while highest[-1] < len(runs.systems):
+        highest.append(2 * highest[-1])
+    band = np.searchsorted(highest, values)
+    judged, good = (np.bincount(band, weights=counts, minlength=len(highest)) for counts in (pairs, hits))
+    least, most = np.array([1, *(m + 1 for m in highest[:-1])]), np.minimum(highest, len(runs.systems))
     return Multiplicity(
         depth,
         len(runs.systems),
-        np.array(least),
-        np.minimum(most, len(runs.systems)),
-        frozen(np.bincount(band, weights=pairs, minlength=len(most)).astype(float)),
-        frozen(np.bincount(band, weights=hits, minlength=len(most)).astype(float)),
+        len(number),
+        float(relevant.mean()),
         intercept,
         slope,
+        rows(
+            MultiplicityBand,
+            least=least,
+            most=most,
+            pairs=judged.astype(np.int64),
+            relevant=np.divide(good, judged, out=np.full(len(judged), np.nan), where=judged > 0),
+            fitted=expit(intercept + slope * np.log2(middle(least, most))),
+        ),
     )

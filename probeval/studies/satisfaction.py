@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -22,50 +23,42 @@ from probeval.errors import ProbevalWarning, SatisfactionError
 from probeval.metrics.mapping import MIDPOINTS, SHAPES, TENTHS, SatMapping, tenths
 from probeval.metrics.users_file import FORMAT, VERSION, write_users_file
 from probeval.preferences.quality import ShareInterval, wilson_interval
-from probeval.results import Result
+from probeval.results import Result, frame, key, rows
 from probeval.satisfaction.answers import ListAnswers
 from probeval.satisfaction.preferences import Agreement
-from probeval.schema import records
-from probeval.studies.satisfaction_documents import (
-    ListUserDocument,
-    ShareIntervalDocument,
-    StudyTenth,
-    UserStudyDocument,
-)
 
-__all__ = ["ListUser", "UserStudy"]
+__all__ = ["ListUser", "StudyTenth", "UserStudy"]
 
-FEWEST_TRAPS = 3  # from which on a user can be named for wrong answers
+MIN_TRAPS = 3  # from which on a user can be named for wrong answers
 HALF = 0.5
 
 
 @dataclass(frozen=True, repr=False)
 class ListUser(Record):
-    """A user of the study, and how they answered.
+    """A user of the study, and how they answered."""
 
-    Parameters
-    ----------
-    user
-        Their name.
-    answers
-        The number of answers, without traps.
-    left
-        The share of their preferences for the list on the left; NaN without any.
-    traps, right
-        The number of traps answered, and the number answered right.
-    seconds
-        The median time per answer; NaN if it was not measured.
-    is_bad
-        Whether too few traps were answered right.
-    """
+    user: Annotated[str, "Their name."]
+    answers: Annotated[int, "The number of answers, without traps."]
+    left: Annotated[float, "The share of their preferences for the list on the left; null without any."]
+    traps: Annotated[int, "The number of traps answered."]
+    right: Annotated[int, "The number answered right."]
+    seconds: Annotated[float, "The median time per answer; null if it was not measured."]
+    is_bad: Annotated[bool, "Whether too few traps were answered right."]
 
-    user: str
-    answers: int
-    left: float
-    traps: int
-    right: int
-    seconds: float
-    is_bad: bool
+
+@dataclass(frozen=True)
+class StudyTenth:
+    """One tenth of the difference between two lists, and of the score of one list."""
+
+    lower: Annotated[float, "The lower end of the tenth."]
+    upper: Annotated[float, "The upper end."]
+    n: Annotated[int, "The number of answers with a difference in this tenth."]
+    better: Annotated[float, "The share of users who prefer the better list."]
+    neither: Annotated[float, "The share of users who prefer neither."]
+    worse: Annotated[float, "The share of users who prefer the worse one."]
+    lists: Annotated[int, "The number of lists with a score in this tenth, in answers without preference."]
+    satisfied: Annotated[float, "The share of these lists that are good."]
+    mapped: Annotated[float, "The mapping at the middle of the tenth; null without one."]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,14 +71,12 @@ class UserStudy(Result):
     ----------
     answers
         The answers of all users.
-    mapping_shape
-        The shape of the mapping, one of :data:`SHAPES`.
     least_right
         The share of traps that a user must answer right; those with less, of three traps or more, are named.
     leave_out
         Leave out the answers of these users.
     level
-        The level of intervals.
+        The level of intervals, which are Wilson's: their ends are between 0 and 1.
 
     Examples
     --------
@@ -103,7 +94,7 @@ class UserStudy(Result):
     """
 
     answers: ListAnswers
-    mapping_shape: str = "cubic"
+    mapping_shape: Annotated[str, "The shape of the mapping, one of ``SHAPES``."] = "cubic"
     least_right: float = 0.7
     leave_out: bool = False
     level: float = 0.95
@@ -116,9 +107,9 @@ class UserStudy(Result):
         if not len(self.counted):
             raise SatisfactionError("No answers are left: all are to traps, or of users who are left out.")
 
-    @cached_property
+    @key
     def users(self) -> tuple[ListUser, ...]:
-        """The users, by name."""
+        """One entry per user, by name."""
         return tuple(sorted((self._user(name, own) for name, own in self.answers.by_user()), key=lambda u: u.user))
 
     def _user(self, name: str, own: ListAnswers) -> ListUser:
@@ -133,7 +124,7 @@ class UserStudy(Result):
             traps=traps,
             right=right,
             seconds=float(np.median(timed)) if len(timed) else math.nan,
-            is_bad=traps >= FEWEST_TRAPS and right < self.least_right * traps,
+            is_bad=traps >= MIN_TRAPS and right < self.least_right * traps,
         )
 
     @property
@@ -173,36 +164,44 @@ class UserStudy(Result):
         found = self.counted.preferences.agreement()
         return Agreement(found.better, found.neither, found.worse, found.name, self.origin)
 
-    @property
+    @key
     def noticeable(self) -> float | None:
-        """The smallest difference that half of the users notice, or None."""
+        """The smallest difference that half of the users notice; null if they notice none."""
         try:
             return self.agreement.noticeable(HALF)
         except SatisfactionError:
             return None
 
-    @property
+    @key
     def side(self) -> ShareInterval | None:
-        """The share of preferences for the list on the left, with Wilson's interval; None without preferences."""
+        """The share of preferences for the list on the left, with Wilson's interval; null without preferences."""
         stated = self.counted.preferences
         return self._share(stated.answer[~stated.undecided] == "a")
 
-    @property
+    @key
     def chosen_good(self) -> ShareInterval | None:
-        """The share of preferred lists that are good, with its interval; None if users were not asked."""
+        """The share of preferred lists that are good, with its interval; null if users were not asked."""
         asked = self.counted.chosen_good
         return self._share(asked[~np.isnan(asked)] == 1)
 
-    @property
-    def endpoints(self) -> tuple[ShareInterval | None, ShareInterval | None]:
-        """The shares of good lists in the lowest and in the highest tenth of the score, in answers without preference.
+    @key
+    def lowest(self) -> ShareInterval | None:
+        """The share of good lists in the lowest tenth of the score, in answers without preference; null without any.
 
         An answer about two lists in the tenth counts twice, as for the mapping; intervals are therefore too narrow.
         """
-        at, satisfied = self._rated()
-        return self._share(satisfied[at == 0]), self._share(satisfied[at == TENTHS - 1])
+        return self._good(0)
 
-    @property
+    @key
+    def highest(self) -> ShareInterval | None:
+        """The share of good lists in the highest tenth of the score, likewise."""
+        return self._good(TENTHS - 1)
+
+    def _good(self, tenth: int) -> ShareInterval | None:
+        at, satisfied = self._rated
+        return self._share(satisfied[at == tenth])
+
+    @key
     def endpoint_bias(self) -> float | None:
         r"""The distance of satisfaction from 0 in the lowest tenth of the score and from 1 in the highest.
 
@@ -210,9 +209,10 @@ class UserStudy(Result):
 
         See Urbano (2013), Eq 3.11; None if no list is in one of the two tenths.
         """
-        low, high = self.endpoints
+        low, high = self.lowest, self.highest
         return None if low is None or high is None else math.sqrt((low.share**2 + (1 - high.share) ** 2) / 2)
 
+    @cached_property
     def _rated(self) -> tuple[Ints, Floats]:
         """The tenth of the score of each list in answers without preference, and whether it is good."""
         stated = self.counted.preferences
@@ -223,61 +223,94 @@ class UserStudy(Result):
     def _share(self, found: Floats | Bools) -> ShareInterval | None:
         return wilson_interval(int(np.sum(found)), len(found), level=self.level) if len(found) else None
 
-    @property
-    def identical(self) -> tuple[int, int]:
-        """The number of answers about one list shown twice, traps aside, and of preferences among them."""
-        twice = self.counted.is_identical
-        return int(twice.sum()), int((twice & ~self.counted.preferences.undecided).sum())
+    @key
+    def measure(self) -> str:
+        """The measure and the scale."""
+        return self.counted.preferences.name
+
+    @key.named("answers")
+    def n_answers(self) -> int:
+        """The number of answers without traps."""
+        return len(self.counted)
+
+    @key
+    def preferences(self) -> int:
+        """The number of preferences among them."""
+        return int((~self.counted.preferences.undecided).sum())
+
+    @key
+    def good(self) -> int:
+        """The number of answers that both lists are good."""
+        return self.counted.preferences.good
+
+    @key
+    def bad(self) -> int:
+        """The number of answers that both lists are bad."""
+        return self.n_answers - self.preferences - self.good
+
+    @key
+    def coefficients(self) -> tuple[float, ...] | None:
+        """The mapping from a score to satisfied users; null without enough scores."""
+        return None if self.mapping is None else tuple(self.mapping.coefficients)
+
+    @key
+    def residual(self) -> float | None:
+        """The residual of the mapping."""
+        return None if self.mapping is None else self.mapping.residual
+
+    @key
+    def distance_from_ideal(self) -> float:
+        """How far users are from always preferring the better list."""
+        return self.agreement.distance_from_ideal
+
+    @key
+    def disagreement(self) -> float:
+        """How far users are from never preferring the worse list."""
+        return self.agreement.disagreement
+
+    @key
+    def identical(self) -> int:
+        """The number of answers about one list shown twice, traps aside."""
+        return int(self.counted.is_identical.sum())
+
+    @key
+    def identical_preferred(self) -> int:
+        """The number of preferences among these."""
+        return int((self.counted.is_identical & ~self.counted.preferences.undecided).sum())
+
+    @key
+    def left_out(self) -> tuple[str, ...]:
+        """The users whose answers do not count."""
+        return self.bad_users if self.leave_out else ()
+
+    @key
+    def tenths(self) -> tuple[StudyTenth, ...]:
+        """One entry per tenth of the difference, and of the score."""
+        at, satisfied = self._rated
+        lists = np.bincount(at, minlength=TENTHS)
+        table = self.agreement.to_frame().rename(columns={"from": "lower", "to": "upper"})
+        return rows(
+            StudyTenth,
+            **{str(name): table[name].to_numpy() for name in table.columns},
+            lists=lists,
+            satisfied=np.bincount(at, satisfied, minlength=TENTHS) / np.where(lists > 0, lists, np.nan),
+            mapped=np.full(TENTHS, np.nan) if self.mapping is None else self.mapping(MIDPOINTS),
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One row per tenth: from, to, n, better, neither, worse by difference; lists, satisfied, mapped by score."""
-        at, satisfied = self._rated()
-        lists = np.bincount(at, minlength=TENTHS)
-        rated = np.bincount(at, satisfied, minlength=TENTHS) / np.where(lists > 0, lists, np.nan)
-        mapped = np.full(TENTHS, np.nan) if self.mapping is None else self.mapping(MIDPOINTS)
-        return self.agreement.to_frame().assign(lists=lists, satisfied=rated, mapped=mapped)
+        return frame(self.tenths, StudyTenth).rename(columns={"lower": "from", "upper": "to"})
 
     def users_frame(self) -> pd.DataFrame:
         """One row per user: user, answers, left, traps, right, seconds, is_bad."""
-        return pd.DataFrame([vars(user) for user in self.users], columns=list(ListUser.__dataclass_fields__))
-
-    def to_dict(self) -> UserStudyDocument:
-        """The results as plain data for JSON."""
-        stated, mapping = self.counted.preferences, self.mapping
-        low, high = self.endpoints
-        frame = self.to_frame().rename(columns={"from": "lower", "to": "upper"})
-        twice, preferred = self.identical
-        return {
-            "measure": stated.name,
-            "answers": len(stated),
-            "preferences": int((~stated.undecided).sum()),
-            "good": stated.good,
-            "bad": int(stated.undecided.sum()) - stated.good,
-            "chosen_good": _document(self.chosen_good),
-            "mapping_shape": self.mapping_shape,
-            "coefficients": None if mapping is None else list(mapping.coefficients),
-            "residual": None if mapping is None else mapping.residual,
-            "noticeable": self.noticeable,
-            "distance_from_ideal": self.agreement.distance_from_ideal,
-            "disagreement": self.agreement.disagreement,
-            "side": _document(self.side),
-            "lowest": _document(low),
-            "highest": _document(high),
-            "endpoint_bias": self.endpoint_bias,
-            "identical": twice,
-            "identical_preferred": preferred,
-            "left_out": list(self.bad_users) if self.leave_out else [],
-            "tenths": records(frame, StudyTenth),
-            "users": records(self.users_frame(), ListUserDocument),
-        }
+        return frame(self.users, ListUser)
 
     def _headline(self) -> str:
-        stated = self.counted.preferences
-        return f"{len(stated):,} answers, {int((~stated.undecided).sum()):,} preferences"
+        return f"{self.n_answers:,} answers, {self.preferences:,} preferences"
 
     def tables(self) -> tuple[Table, ...]:
         """One row per tenth, and one per user where users have names."""
-        title = f"{self.counted.preferences.name}: what users prefer by the difference, and like by the score"
+        title = f"{self.measure}: what users prefer by the difference, and like by the score"
         tables = [Table(self.to_frame(), title, {"from": 1, "to": 1})]
         if any(user.user for user in self.users):
             tables.append(Table(self.users_frame(), "Users", {"left": 2, "seconds": 1}))
@@ -285,24 +318,20 @@ class UserStudy(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """The figures in words."""
-        stated, mapping, noticed = self.counted.preferences, self.mapping, self.noticeable
-        bad = int(stated.undecided.sum()) - stated.good
-        found = [f"{self._headline()}, {stated.good:,} both good, {bad:,} both bad."]
+        mapping, noticed = self.mapping, self.noticeable
+        found = [f"{self._headline()}, {self.good:,} both good, {self.bad:,} both bad."]
         if self.chosen_good is not None:
             found.append(f"Of the preferred lists {_in_words(self.chosen_good)} are good.")
         if noticed is None:
             found.append("Half of the users notice no difference, however large.")
         else:
             found.append(f"Half of the users notice a difference of {noticed:g}.")
-        found.append(
-            f"Distance from ideal {self.agreement.distance_from_ideal:.3f}, disagreement "
-            f"{self.agreement.disagreement:.3f}."
-        )
+        found.append(f"Distance from ideal {self.distance_from_ideal:.3f}, disagreement {self.disagreement:.3f}.")
         if mapping is None:
             found.append("No mapping: answers without preference cover fewer than 4 tenths of the score.")
         else:
             found.append(_mapping_in_words(mapping, self.mapping_shape))
-        low, high = self.endpoints
+        low, high = self.lowest, self.highest
         if low is not None and high is not None:
             ends = (
                 f"{_in_words(low)} are good; in the highest {_in_words(high)}. Endpoint bias {self.endpoint_bias:.3f}"
@@ -310,9 +339,11 @@ class UserStudy(Result):
             found.append(f"Of lists in the lowest tenth of the score {ends}.")
         if self.side is not None:
             found.append(_side_in_words(self.side))
-        twice, preferred = self.identical
-        if twice:
-            found.append(f"{twice:,} answers are about one list shown twice; {preferred:,} of them state a preference.")
+        if self.identical:
+            found.append(
+                f"{self.identical:,} answers are about one list shown twice; {self.identical_preferred:,} of them "
+                "state a preference."
+            )
         return (*found, *self._traps_in_words())
 
     def _traps_in_words(self) -> list[str]:
@@ -336,7 +367,7 @@ class UserStudy(Result):
             {
                 "format": FORMAT,
                 "version": VERSION,
-                "name": self.counted.preferences.name,
+                "name": self.measure,
                 "origin": self.origin,
                 "mapping": None
                 if mapping is None
@@ -348,12 +379,6 @@ class UserStudy(Result):
                 },
             },
         )
-
-
-def _document(found: ShareInterval | None) -> ShareIntervalDocument | None:
-    if found is None:
-        return None
-    return {"share": found.share, "lower": found.lower, "upper": found.upper, "n": found.n}
 
 
 def _in_words(found: ShareInterval) -> str:

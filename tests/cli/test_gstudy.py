@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 
 import numpy as np
@@ -66,6 +68,16 @@ def test_runs_judged_and_modelled(probeval, campaign, tmp_path):
     assert (tmp_path / "shares-posterior.png").exists()
     blind = probeval("gstudy", campaign / "runs", *args)
     assert "are not judged: they count as 0." in blind.err
+
+
+@pytest.mark.parametrize("verb", ["gstudy", "dstudy"])
+def test_measures_keep_their_parameters(probeval, campaign, verb):
+    given = (verb, campaign / "runs", "--qrels", campaign / "qrels.txt", "--metric", "RBP(p=0.9)@5")
+    assert json.loads(probeval(*given, "--format", "json").out)["metric"] == "RBP(p=0.9)@5"
+    assert probeval(*given).out.count(", RBP(p=0.9)@5\n") == 2
+    several = probeval(*given, "--metric", "P@5", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(several.out)))
+    assert {row["metric"] for row in rows} == {"RBP(p=0.9)@5", "P@5"}
 
 
 def test_assessors_from_tables(probeval, put):

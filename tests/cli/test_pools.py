@@ -47,6 +47,16 @@ def test_rows_as_csv_and_json(probeval, folders):
             assert row["concordance"] == pytest.approx((row["tp"] + row["tn"]) / row["pairs"])
 
 
+def test_remarks_are_said_once(probeval, tmp_path):
+    write_campaign(synthetic_campaign(seed=3, systems=4, queries=6, depth=5), tmp_path / "holes")
+    qrels = tmp_path / "holes" / "qrels.txt"
+    qrels.write_text("".join(qrels.read_text().splitlines(keepends=True)[::2]))
+    said = probeval("pool", tmp_path / "holes", "--metric", "RBP(p=0.9)", "--depth", "2,5")
+    assert said.code == 0, said.err
+    assert said.err.count("fewer than two systems are judged") == 1
+    assert "RBP(p=0.9)" in said.out
+
+
 def test_a_report_and_pictures(probeval, folders, tmp_path):
     picture, page = tmp_path / "pools.svg", tmp_path / "pools.html"
     said = probeval("pool", *folders, "--metric", "AP", "--plot", picture, "--report", page, "--test", "sign")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,19 +57,19 @@ def test_trec3_is_gt4irevals_example(trec3):
     erho2, phi = study.coefficient("erho2"), study.coefficient("phi")
     assert [erho2.value, erho2.lower, erho2.upper] == pytest.approx([0.93265, 0.89311, 0.96287], abs=5e-6)
     assert [phi.value, phi.lower, phi.upper] == pytest.approx([0.78613, 0.66141, 0.88039], abs=5e-6)
-    queries = {name: study.queries_for(name).to_dict() for name in ("erho2", "phi")}
+    queries = {name: vars(study.queries_for(name)) for name in ("erho2", "phi")}
     assert queries == {
         "erho2": {"value": 69, "lower": 37, "upper": 114},
         "phi": {"value": 259, "lower": 130, "upper": 487},
     }
     assert study.coefficient("erho2", query=100).value == pytest.approx(0.96515, abs=5e-6)
-    wide = study.coefficient("erho2", level=0.99)
+    wide = replace(study, level=0.99).coefficient("erho2")
     assert [wide.lower, wide.upper] == pytest.approx([0.87737, 0.96967], abs=5e-6)
     many = study.coefficient("phi", query=200)
     assert [many.lower, many.upper] == pytest.approx([0.88654, 0.96715], abs=5e-6)
     assert study.queries_for("erho2", 0.97).value == 117
     assert study.queries_for("phi", 0.9).value == 123
-    narrow = study.queries_for("phi", level=0.9)
+    narrow = replace(study, level=0.9).queries_for("phi")
     assert [narrow.lower, narrow.upper] == [145, 439]
 
 
@@ -87,9 +88,9 @@ def test_brennans_synthetic_data_4():
     assert found == pytest.approx([0.6258, 0.8840, 2.7872], abs=1e-4)
     study = GStudy(
         CROSSED, {"system": 10, "query": 12}, "anova", "analytic", ("sampling",),
-        dict(zip(CROSSED.names, found, strict=True)), squares=squares,
+        dict(zip(CROSSED.names, found, strict=True)), squares=squares, level=0.8,
     )  # fmt: skip
-    erho2, phi = study.coefficient("erho2", level=0.8), study.coefficient("phi", level=0.8)
+    erho2, phi = study.erho2, study.phi
     assert [erho2.value, erho2.lower, erho2.upper] == pytest.approx([0.729, 0.541, 0.876], abs=1e-3)
     assert [phi.value, phi.lower, phi.upper] == pytest.approx([0.672, 0.457, 0.845], abs=1e-3)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probeval.errors import ProbevalWarning, ReliabilityError
-from probeval.reliability import Design, Observed, gstudy
+from probeval.reliability import Design, Observed, dstudy, gstudy
 from probeval.reliability.anova import henderson, mean_squares
 from probeval.reliability.bootstrap import bootstrap
 from probeval.reliability.mixed import reml_balanced, reml_statsmodels
@@ -187,9 +188,64 @@ def test_feldt_and_arteaga_cover_at_their_level():
     values = simulate(design, sds, 400, rng, system=12, query=20)
     truth = {"erho2": 0.01 / (0.01 + 0.0225 / 20), "phi": 0.01 / (0.01 + 0.0625 / 20)}
     for name, value in truth.items():
-        found = [gstudy(observed(design, v[None])).coefficient(name, level=0.9) for v in values]
+        found = [gstudy(observed(design, v[None]), level=0.9).coefficient(name) for v in values]
         inside = np.mean([e.lower <= value <= e.upper for e in found])
         assert abs(inside - 0.9) < 4 * np.sqrt(0.09 / len(values)), name
+
+
+SMALL = {
+    "no systems": {"system": 0.0, "query": 0.3, "residual": 0.3},
+    "systems alone": {"system": 0.3, "query": 1e-6, "residual": 1e-6},
+    "usual": {"system": 0.1, "query": 0.2, "residual": 0.15},
+}
+
+
+@pytest.mark.parametrize("case", SMALL)
+@pytest.mark.parametrize("interval", ["analytic", "bootstrap", "draws"])
+def test_intervals_stay_in_the_range_of_their_figure(case, interval):
+    design, rng = Design.parse("s x q"), np.random.default_rng(21)
+    for values in simulate(design, SMALL[case], 30, rng, system=3, query=4):
+        scores = values if interval != "draws" else values + 0.1 * rng.standard_normal((40, *values.shape))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ProbevalWarning)
+            study = gstudy(Observed.matrix(scores), interval=interval, n=50, level=0.99)
+        for name in ("erho2", "phi"):
+            for sizes in ({}, {"query": 1}, {"query": 1000}):
+                found = study.coefficient(name, **sizes)
+                assert 0 <= found.lower <= found.upper <= 1
+            needed = study.queries_for(name)
+            assert 1 <= needed.lower <= needed.upper
+        if study.draws is not None:
+            for name in design.names:
+                share, component = study.share_interval(name), study.component(name)
+                assert 0 <= share.lower <= share.upper <= 1
+                assert 0 <= component.lower <= component.upper
+        for point in dstudy(study, queries=[1, 1000]).points:
+            for found in (point.tau, point.tau_ap, point.power):
+                assert 0 <= found.lower <= found.upper <= 1
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_systems_that_alone_vary_are_perfectly_reliable():
+    study = gstudy(Observed.matrix(np.array([[0.0] * 4, [1.0] * 4, [3.0] * 4])))
+    for name in ("erho2", "phi"):
+        assert study.coefficient(name).ends == [1, 1]
+        assert study.queries_for(name).ends == [1, 1]
+
+
+def test_level_and_target_belong_to_the_study():
+    scores = Observed.matrix(np.random.default_rng(1).normal(size=(8, 20)) + np.arange(8)[:, None] / 4)
+    study = gstudy(scores, level=0.8, target=0.9)
+    wide = replace(study, level=0.99)
+    assert wide.erho2.lower < study.erho2.lower < study.erho2.upper < wide.erho2.upper
+    found = study.to_dict()
+    assert (found["level"], found["target"], found["design"]) == (0.8, 0.9, "s x q")
+    assert found["queries_for"]["phi"] == study.queries_for("phi", 0.9).value
+    assert found["queries_for_interval"]["phi"] == study.queries_for("phi").ends
+    assert "metric" not in found
+    assert "share_interval" not in found  # analytic: no draws
+    assert "80% intervals" in study.sentences()[1]
+    assert "queries for 0.9" in study.tables()[1].frame.columns
 
 
 def test_bootstrap_is_centred_and_as_wide_as_the_sampling_distribution():

@@ -144,7 +144,7 @@ def test_the_interval_of_reliability_is_the_full_one(partial: ReportResults, ful
     for name in ("erho2", "phi"):
         wide = partial.reliability[name]
         assert wide.upper - wide.lower > getattr(last, f"{name}_upper") - getattr(last, f"{name}_lower")
-    coefficient = full.study.coefficient("erho2", level=0.95)
+    coefficient = full.study.coefficient("erho2")
     assert full.reliability["erho2"].lower == coefficient.lower
     assert full.reliability["erho2"].value == pytest.approx(coefficient.value)
     assert f"[{coefficient.lower:.2f}, {coefficient.upper:.2f}] for sampling;" in _figures(full)[-1][2]

@@ -27,9 +27,6 @@ class Count:
     def to_frame(self) -> pd.DataFrame:
         return pd.DataFrame({"systems": [self.systems]})
 
-    def to_dict(self):
-        return {"campaign": self.campaign, "systems": self.systems}
-
 
 class Counts(CollectionStudy[Count]):
     def _headline(self) -> str:

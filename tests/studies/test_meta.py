@@ -11,8 +11,9 @@ from probeval.errors import ReliabilityError
 from probeval.metrics import measure
 from probeval.relevance import synthetic_campaign
 from probeval.reliability import OUTCOMES, TESTS, SplitHalf, compare, gstudy, split_half
-from probeval.studies import MetaCampaign, MetaStudy, PairTests, study_measure
-from probeval.studies.measures import check_alphas
+from probeval.results import frame
+from probeval.studies import MetaCollection, MetaStudy, PairTests, PStability, study_measure
+from probeval.studies.meta import check_alphas
 
 # Six comparisons of two splits with three pairs; the outcomes at .05 are success, lack of power, minor conflict, major
 # conflict, lack of power (a tie on the second half) and not significant.
@@ -35,7 +36,7 @@ def studied(scores):
 
 def test_rates_by_hand():
     tested = PairTests.of(HALVES, np.array([0.001, 0.04, 0.2]), (0.005, 0.05))
-    rates = tested.rates().set_index("alpha")
+    rates = tested.to_frame().set_index("alpha")
     assert rates["discrimination"].tolist() == pytest.approx([1 / 3, 2 / 3])
     assert rates.loc[0.05, ["nonsignificance", *OUTCOMES]].tolist() == pytest.approx([1 / 6, 0.2, 0.4, 0.2, 0.2])
     assert rates.loc[0.05, "conflict"] == pytest.approx(0.4)
@@ -46,7 +47,7 @@ def test_rates_by_hand():
 
 def test_exactness_is_the_relative_distance_of_conflicts():
     tested = PairTests.of(HALVES, np.zeros(3), (0.05, 0.2))
-    assert tested.rates()["conflict"].tolist() == pytest.approx([0.4, 0.4])
+    assert tested.to_frame()["conflict"].tolist() == pytest.approx([0.4, 0.4])
     assert tested.exactness == pytest.approx(np.sqrt(((0.4 / 0.05 - 1) ** 2 + (0.4 / 0.2 - 1) ** 2) / 2))
 
 
@@ -54,8 +55,8 @@ def test_self_agreement_is_the_distance_of_the_two_p():
     tested = PairTests.of(HALVES, np.zeros(3), (0.05,))
     off = np.subtract(FIRST, SECOND).ravel()
     assert tested.p_rms == pytest.approx(np.sqrt(np.mean(off**2)))
-    np.testing.assert_allclose(tested.stability()["rms"], HALVES.stability()["rms"])
-    assert tested.stability()["pairs"].tolist() == HALVES.stability()["pairs"].tolist()
+    np.testing.assert_allclose(frame(tested.stability, PStability)["rms"], HALVES.stability()["rms"])
+    assert frame(tested.stability, PStability)["pairs"].tolist() == HALVES.stability()["pairs"].tolist()
 
 
 def test_pooling_is_counting_together():
@@ -67,8 +68,8 @@ def test_pooling_is_counting_together():
     levels = (0.05, 0.1)
     pooled = PairTests.pool([PairTests.of(h, part, levels) for h, part in zip(parts, (p[:3], p[3:]), strict=True)])
     expected = PairTests.of(whole, p, levels)
-    np.testing.assert_allclose(pooled.rates(), expected.rates())
-    np.testing.assert_allclose(pooled.stability(), expected.stability())
+    np.testing.assert_allclose(pooled.to_frame(), expected.to_frame())
+    np.testing.assert_allclose(*(frame(one.stability, PStability) for one in (pooled, expected)))
     assert pooled.p_rms == pytest.approx(expected.p_rms)
     assert pooled.exactness == pytest.approx(expected.exactness)
 
@@ -92,7 +93,7 @@ def test_the_seed_and_the_campaign_decide(scores, studied):
 
 def test_exits_of_a_study(studied):
     study = MetaStudy(
-        (MetaCampaign("made", (studied,)),), alphas=(0.01, 0.05), level=0.95, splits=10, samples=200, seed=3
+        (MetaCollection("made", (studied,)),), alphas=(0.01, 0.05), level=0.95, splits=10, samples=200, seed=3
     )
     frame = study.to_frame()
     assert len(frame) == len(TESTS) * 2
@@ -106,6 +107,24 @@ def test_exits_of_a_study(studied):
     assert titles[0] == "Measures and scales, all tests together, at alpha 0.05"
     assert "preference_distance" not in study.tables()[0].frame.columns  # nothing is published for nDCG@5 on this scale
     assert "random halves" in study.summary()
+
+
+def test_reliability_and_rates_stay_in_their_range(studied):
+    for found in (studied.erho2, studied.phi):
+        assert 0 <= found.lower <= found.value <= found.upper <= 1
+    for tested in studied.tests:
+        shares = tested.to_frame().drop(columns="alpha").to_numpy()
+        assert ((shares >= 0) & (shares <= 1) | np.isnan(shares)).all()
+
+
+def test_measures_keep_their_parameters():
+    campaign = synthetic_campaign(seed=5, systems=4, queries=8, depth=5)
+    found = study_measure(measure(campaign.runs, campaign.judgments, "RBP(p=0.9)@5"), tests=["t"], splits=2)
+    study = MetaStudy((MetaCollection("made", (found,)),), alphas=found.tests[0].alphas, level=0.95, splits=2,
+                      samples=9, seed=0)  # fmt: skip
+    assert study.to_dict()["campaigns"][0]["measures"][0]["metric"] == "RBP(p=0.9)@5"
+    for table in (study.to_frame(), study.tables()[0].frame):
+        assert set(table["metric"]) == {"RBP(p=0.9)@5"}
 
 
 def test_warnings_of_the_g_study_become_notes(scores):

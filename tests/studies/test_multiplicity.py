@@ -52,7 +52,7 @@ def test_bands_count_the_systems_of_each_judged_document():
     assert found.to_frame()["relevant"].tolist() == pytest.approx([1 / 3, 1, np.nan, 1], nan_ok=True)
     assert found.to_dict()["pairs"] == 5
     shallow = multiplicity(Collection("", as_runs(lists), as_judgments({"q": {"all": 1, "two": 0}})), depth=2)
-    assert shallow.pairs.sum() == 2
+    assert shallow.pairs == 2
 
 
 def test_bad_input_is_refused():

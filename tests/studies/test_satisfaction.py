@@ -80,10 +80,10 @@ def test_identical_lists_side_and_ends():
         ("", 1.0, 0.2, "a", ""),
     ]
     study = UserStudy(answers(*rows))
-    assert study.identical == (2, 1)
+    assert (study.identical, study.identical_preferred) == (2, 1)
     assert study.side is not None
-    assert study.side[:2] == pytest.approx((1.0, 0.3424), abs=1e-4)  # Wilson, 2 of 2
-    low, high = study.endpoints
+    assert (study.side.share, study.side.lower) == pytest.approx((1.0, 0.3424), abs=1e-4)  # Wilson, 2 of 2
+    low, high = study.lowest, study.highest
     assert low is not None
     assert high is not None
     assert (low.share, low.n, high.share, high.n) == (pytest.approx(2 / 3), 3, 0.0, 1)
@@ -91,6 +91,17 @@ def test_identical_lists_side_and_ends():
     assert study.mapping is None
     assert any("fewer than 4 tenths" in sentence for sentence in study.sentences())
     assert len(study.tables()) == 1  # users without names have no table
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.9999])
+def test_intervals_of_shares_are_between_0_and_1(level):
+    for given in (["a"] * 3, ["b"] * 3, ["good"] * 3, ["bad"] * 3):
+        rows = [("", 0.0, 1.0, answer, "") for answer in given]
+        study = UserStudy(answers(*rows), level=level)
+        for found in (study.side, study.chosen_good, study.lowest, study.highest):
+            if found is not None:
+                assert 0 <= found.lower <= found.upper <= 1
+                assert found.lower - 1e-12 <= found.share <= found.upper + 1e-12  # equal at 0 and 1, but for rounding
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +193,8 @@ def test_a_table_of_ones_own(put):
     assert found.docs_a.tolist() == ["a b", "a b"]
     assert found.is_identical.tolist() == [True, False]
     assert found.preferences.name == "x, y"
-    assert UserStudy(found).identical == (1, 1)
+    study = UserStudy(found)
+    assert (study.identical, study.identical_preferred) == (1, 1)
 
 
 @pytest.mark.parametrize(

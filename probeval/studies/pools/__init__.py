@@ -1,32 +1,32 @@
-"""Studies of pools: what a campaign would have found with fewer judgments."""
+"""Studies of pools: what a collection would have told with fewer judgments."""
 
 from probeval.studies.pools.cuts import Cut, depth_cuts, share_cuts, team_cuts
-from probeval.studies.pools.documents import (
-    CampaignPoolDocument,
-    CutDocument,
-    PoolFacts,
+from probeval.studies.pools.outcomes import (
+    DecisionOutcome,
+    PoolOptions,
+    PoolOutcomes,
     PoolRow,
-    PoolStudyDocument,
     PoolTrend,
+    ScoreMovement,
     TrendBar,
+    compare_pools,
 )
-from probeval.studies.pools.outcomes import PoolOptions, PoolOutcomes, compare_pools
 from probeval.studies.pools.reference import ReferencePool, choose_pool, first_unjudged
-from probeval.studies.pools.study import CampaignPool, PoolStudy, describe_pool
+from probeval.studies.pools.study import CollectionPool, CutFacts, PoolFacts, PoolStudy, describe_pool
 
 __all__ = [
-    "CampaignPool",
-    "CampaignPoolDocument",
+    "CollectionPool",
     "Cut",
-    "CutDocument",
+    "CutFacts",
+    "DecisionOutcome",
     "PoolFacts",
     "PoolOptions",
     "PoolOutcomes",
     "PoolRow",
     "PoolStudy",
-    "PoolStudyDocument",
     "PoolTrend",
     "ReferencePool",
+    "ScoreMovement",
     "TrendBar",
     "choose_pool",
     "compare_pools",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -17,13 +18,26 @@ from probeval.metrics import Lists, Metric, bounds, parse
 from probeval.reliability.correlation import kendall
 from probeval.reliability.paired import SAMPLES, TESTS, differences, pair_index, run_test
 from probeval.reliability.twoway import compare_counts, p_trend, signed, straddling, two_way
+from probeval.results import FLAT, Named
 from probeval.streams import Purpose, stream
 from probeval.studies.pools.cuts import Cut
-from probeval.studies.pools.documents import CutSequence, DecisionOutcome, PoolRow, PoolTrend, ScoreMovement, TrendBar
 from probeval.studies.pools.reference import ReferencePool
 from probeval.ties import signs
 
-__all__ = ["ASSUMPTIONS", "PoolOptions", "PoolOutcomes", "compare_pools", "decision_outcome", "movement", "residuals"]
+__all__ = [
+    "ASSUMPTIONS",
+    "DecisionOutcome",
+    "PoolOptions",
+    "PoolOutcomes",
+    "PoolRow",
+    "PoolTrend",
+    "ScoreMovement",
+    "TrendBar",
+    "compare_pools",
+    "decision_outcome",
+    "movement",
+    "residuals",
+]
 
 ASSUMPTIONS = {  # of unjudged documents, by kind of lists
     "whole": "not relevant",
@@ -73,9 +87,98 @@ class PoolOptions(Record):
             raise ReliabilityError(f"The persistence of the residual is between 0 and 1, got {self.persistence:g}.")
 
 
+@dataclass(frozen=True)
+class DecisionOutcome:
+    """Decisions on pairs of systems against those by the reference."""
+
+    pairs: Annotated[int, "The number of pairs of systems tested."]
+    significant: Annotated[int, "The number of those that differ significantly."]
+    discrimination: Annotated[float, "Their share."]
+    tp: Annotated[int, "Pairs that differ in both."]
+    fp: Annotated[int, "Pairs that differ by these judgments alone, or with opposite winners."]
+    fn: Annotated[int, "Pairs that differ by the reference alone."]
+    tn: Annotated[int, "Pairs that differ in neither."]
+    opposite: Annotated[int, "The number of pairs with opposite winners."]
+    concordance: Annotated[float, "The share of pairs with the same decision."]
+    p_counts: Annotated[
+        float,
+        "The p-value of a different number of significant pairs than by the reference, as if pairs were independent.",
+    ]
+
+
+@dataclass(frozen=True)
+class ScoreMovement:
+    """Scores of lists against those by the reference."""
+
+    rises: Annotated[float, "The share of lists whose score rises once the rest of the reference is judged."]
+    stays: Annotated[float, "The share whose score stays."]
+    falls: Annotated[float, "The share whose score falls."]
+    change: Annotated[float, "The score by these judgments minus that by the reference, mean over lists."]
+    largest_change: Annotated[float, "The one that is largest in size."]
+
+
+@dataclass(frozen=True)
+class PoolRow:
+    """One measure, by one test, with some of the judgments."""
+
+    metric: Annotated[str, "The measure."]
+    test: Annotated[str, "The test of pairs of systems."]
+    lists: Annotated[str, "``whole`` or ``condensed``."]
+    unjudged_as: Annotated[str, "What unjudged documents are taken for: ``not relevant`` or ``left out``."]
+    cut: Annotated[str, "The judgments that were kept."]
+    kind: Annotated[str, "``depth``, ``share`` or ``team``."]
+    value: Annotated[float, "The depth or share; null for a team."]
+    residual: Annotated[
+        float, "The RBP residual of the lists: the part of a score that rests on unjudged documents, mean."
+    ]
+    largest_residual: Annotated[float, "The largest RBP residual."]
+    decisions: Annotated[DecisionOutcome, FLAT]
+    tau: Annotated[float, "Kendall's tau between the order of all systems and that by the reference."]
+    scores: Annotated[ScoreMovement, FLAT]
+
+
+@dataclass(frozen=True)
+class CutSequence:
+    """A sequence of cuts, for one measure."""
+
+    metric: Annotated[str, "The measure."]
+    test: Annotated[str, "The test of pairs of systems."]
+    lists: Annotated[str, "``whole`` or ``condensed``."]
+    kind: Annotated[str, "The kind of cuts."]
+
+
+@dataclass(frozen=True)
+class PoolTrend(CutSequence):
+    """How decisions and scores move from cut to cut, the reference left out."""
+
+    cuts: Annotated[int, "The number of cuts."]
+    pairs: Annotated[int, "The number of pairs of systems."]
+    straddling: Annotated[float, "The share of pairs that are significant by some of these cuts and not by others."]
+    falling: Annotated[float, "The share of pairs whose p falls with every cut that keeps more judgments: tau is -1."]
+    rising: Annotated[float, "The share of pairs whose p rises with every such cut: tau is 1."]
+    straddling_falling: Annotated[float, "The share of straddling pairs among the falling."]
+    straddling_rising: Annotated[float, "The share of straddling pairs among the rising."]
+    tau_difference: Annotated[
+        float,
+        "Kendall's tau between the residual of a list and the difference of its score by the cut to its score by the "
+        "reference.",
+    ]
+    tau_ratio: Annotated[float, "The same with the ratio of the scores."]
+
+
+@dataclass(frozen=True)
+class TrendBar(CutSequence):
+    """Pairs of systems whose p-values have the same trend."""
+
+    tau: Annotated[float, "Kendall's tau between the cuts, the smallest first, and the p-values of a pair."]
+    significant: Annotated[int, "The number of pairs that are significant by every cut."]
+    straddling: Annotated[int, "The number of those by some."]
+    undecided: Annotated[int, "The number of those by none.", Named("open")]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PoolOutcomes(Record):
-    """The outcomes of one measure: the rows of :class:`PoolRow`, :class:`PoolTrend` and :class:`TrendBar`."""
+    """The outcomes of one measure."""
 
     rows: tuple[PoolRow, ...]
     trends: tuple[PoolTrend, ...]
@@ -96,40 +199,40 @@ def residuals(lists: Lists, persistence: float) -> Floats:
 def decision_outcome(found: Ints, reference: Ints) -> DecisionOutcome:
     """Return the counts of two sets of decisions on the same pairs, and what follows from them.
 
-    >>> decision_outcome(np.array([1, 1, 0, 0, -1]), np.array([1, 0, -1, 0, 1]))["concordance"]
+    >>> decision_outcome(np.array([1, 1, 0, 0, -1]), np.array([1, 0, -1, 0, 1])).concordance
     0.4
     """
     table = two_way(found, reference)
     counts = int((found != 0).sum()), int((reference != 0).sum())
-    return {
-        "pairs": table.pairs,
-        "significant": counts[0],
-        "discrimination": table.discrimination,
-        "tp": table.tp,
-        "fp": table.fp,
-        "fn": table.fn,
-        "tn": table.tn,
-        "opposite": int((found * reference < 0).sum()),
-        "concordance": table.concordance,
-        "p_counts": compare_counts(*counts, n=table.pairs)[1] if table.pairs else float("nan"),
-    }
+    return DecisionOutcome(
+        pairs=table.pairs,
+        significant=counts[0],
+        discrimination=table.discrimination,
+        tp=table.tp,
+        fp=table.fp,
+        fn=table.fn,
+        tn=table.tn,
+        opposite=int((found * reference < 0).sum()),
+        concordance=table.concordance,
+        p_counts=compare_counts(*counts, n=table.pairs)[1] if table.pairs else float("nan"),
+    )
 
 
 def movement(values: Floats, reference: Floats) -> ScoreMovement:
     """Return how scores by some judgments, shape (system, query), differ from those by the reference.
 
-    >>> movement(np.array([[0.5, 0.2]]), np.array([[0.4, 0.2]]))["falls"]
+    >>> movement(np.array([[0.5, 0.2]]), np.array([[0.4, 0.2]])).falls
     0.5
     """
     gap = values - reference
     sign = signs(gap)
-    return {
-        "rises": float((sign < 0).mean()),
-        "stays": float((sign == 0).mean()),
-        "falls": float((sign > 0).mean()),
-        "change": float(gap.mean()),
-        "largest_change": float(gap.flat[np.argmax(np.abs(gap))]),
-    }
+    return ScoreMovement(
+        rises=float((sign < 0).mean()),
+        stays=float((sign == 0).mean()),
+        falls=float((sign > 0).mean()),
+        change=float(gap.mean()),
+        largest_change=float(gap.flat[np.argmax(np.abs(gap))]),
+    )
 
 
 def compare_pools(
@@ -154,7 +257,7 @@ def compare_pools(
     >>> from probeval.relevance import synthetic_campaign
     >>> pool = choose_pool(synthetic_campaign(seed=1, systems=6, queries=20, depth=20))
     >>> found = compare_pools(pool, depth_cuts(pool, [5, 10]), parse("AP"))
-    >>> [(row["cut"], round(row["concordance"], 2)) for row in found.rows]
+    >>> [(row.cut, round(row.decisions.concordance, 2)) for row in found.rows]
     [('depth 5', 0.87), ('depth 10', 0.93), ('depth 20', 1.0)]
     """
     options = PoolOptions() if options is None else options
@@ -226,21 +329,20 @@ class _Scored:
         cut, residual = self.cuts[i], self.residuals[i][self.cuts[i].systems]
         at = self._pairs(cut)
         found, reference = self._decided(values, p), self._decided(self.reference, self.reference_p[test])
-        outcome: PoolRow = {
-            "metric": str(self.metric),
-            "test": test,
-            "lists": list_kind,
-            "unjudged_as": ASSUMPTIONS[list_kind],
-            "cut": cut.name,
-            "kind": cut.kind,
-            "value": cut.value,
-            "residual": float(residual.mean()),
-            "largest_residual": float(residual.max()),
-            **decision_outcome(found[at], reference[at]),
-            "tau": kendall(values.mean(axis=1), self.reference.mean(axis=1)),
-            **movement(values[cut.systems], self.reference[cut.systems]),
-        }
-        return outcome
+        return PoolRow(
+            metric=str(self.metric),
+            test=test,
+            lists=list_kind,
+            unjudged_as=ASSUMPTIONS[list_kind],
+            cut=cut.name,
+            kind=cut.kind,
+            value=cut.value,
+            residual=float(residual.mean()),
+            largest_residual=float(residual.max()),
+            decisions=decision_outcome(found[at], reference[at]),
+            tau=kendall(values.mean(axis=1), self.reference.mean(axis=1)),
+            scores=movement(values[cut.systems], self.reference[cut.systems]),
+        )
 
     def trend(
         self, at: Sequence[int], list_kind: str, test: str, values: Sequence[Floats], p: Sequence[Floats]
@@ -255,33 +357,28 @@ class _Scored:
         reference = np.tile(self.reference.ravel(), len(at))
         scores = np.concatenate([values[i].ravel() for i in at])
         positive = reference > 0
-        names: CutSequence = {
-            "metric": str(self.metric),
-            "test": test,
-            "lists": list_kind,
-            "kind": self.cuts[at[0]].kind,
-        }
-        trend: PoolTrend = {
-            **names,
-            "cuts": len(at),
-            "pairs": len(tau),
-            "straddling": float(across.mean()),
-            "falling": float(falling.mean()),
-            "rising": float(rising.mean()),
-            "straddling_falling": _share(across, falling),
-            "straddling_rising": _share(across, rising),
-            "tau_difference": _tau(residual, scores - reference),
-            "tau_ratio": _tau(residual[positive], scores[positive] / reference[positive]),
-        }
+        sequence = str(self.metric), test, list_kind, self.cuts[at[0]].kind
+        trend = PoolTrend(
+            *sequence,
+            cuts=len(at),
+            pairs=len(tau),
+            straddling=float(across.mean()),
+            falling=float(falling.mean()),
+            rising=float(rising.mean()),
+            straddling_falling=_share(across, falling),
+            straddling_rising=_share(across, rising),
+            tau_difference=_tau(residual, scores - reference),
+            tau_ratio=_tau(residual[positive], scores[positive] / reference[positive]),
+        )
         place = np.round(tau, DECIMALS)
-        bars: list[TrendBar] = [
-            {
-                **names,
-                "tau": float(value),
-                "significant": int((always & here).sum()),
-                "straddling": int((across & here).sum()),
-                "open": int((~always & ~across & here).sum()),
-            }
+        bars = [
+            TrendBar(
+                *sequence,
+                tau=float(value),
+                significant=int((always & here).sum()),
+                straddling=int((across & here).sum()),
+                undecided=int((~always & ~across & here).sum()),
+            )
             for value, here in ((value, place == value) for value in np.unique(place))
         ]
         return trend, bars

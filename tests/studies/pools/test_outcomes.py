@@ -55,33 +55,33 @@ def decisions(tp: int, fp: int, fn: int, tn: int) -> tuple[np.ndarray, np.ndarra
 def test_discrimination_and_concordance_of_table_4_6(key):
     counts, printed, reference = TABLE_4_6[key]
     row = decision_outcome(*decisions(*counts))
-    assert tuple(row[name] for name in ("tp", "fp", "fn", "tn")) == counts
-    assert row["pairs"] == 2080
-    assert 100 * row["discrimination"] == pytest.approx(printed, abs=0.051)
-    assert row["concordance"] == (counts[0] + counts[3]) / 2080
+    assert (row.tp, row.fp, row.fn, row.tn) == counts
+    assert row.pairs == 2080
+    assert 100 * row.discrimination == pytest.approx(printed, abs=0.051)
+    assert row.concordance == (counts[0] + counts[3]) / 2080
     assert 100 * (counts[0] + counts[2]) / 2080 == pytest.approx(reference, abs=0.051)
 
 
 @pytest.mark.parametrize("name", TABLE_5_13)
 def test_decisions_of_table_5_13(name):
     row = decision_outcome(*decisions(*TABLE_5_13[name]))
-    assert row["pairs"] == 7503
-    assert row["tp"] + row["fn"] == 3226
-    assert row["significant"] == row["tp"] + row["fp"]
+    assert row.pairs == 7503
+    assert row.tp + row.fn == 3226
+    assert row.significant == row.tp + row.fp
 
 
 def test_figures_of_table_5_13():
     sormunen, q1, random = (decision_outcome(*decisions(*TABLE_5_13[n])) for n in ("Sormunen", "Q1", "Random"))
-    assert 100 * sormunen["concordance"] == pytest.approx(86.9, abs=0.05)
-    assert q1["significant"] == 3650
-    assert f"{q1['p_counts']:.0e}" == "4e-12"
-    assert 100 * random["discrimination"] == pytest.approx(6.0, abs=0.05)
-    assert 100 * random["concordance"] == pytest.approx(56.5, abs=0.05)
+    assert 100 * sormunen.concordance == pytest.approx(86.9, abs=0.05)
+    assert q1.significant == 3650
+    assert f"{q1.p_counts:.0e}" == "4e-12"
+    assert 100 * random.discrimination == pytest.approx(6.0, abs=0.05)
+    assert 100 * random.concordance == pytest.approx(56.5, abs=0.05)
 
 
 def test_a_pair_with_opposite_winners_is_a_false_positive():
     row = decision_outcome(np.array([1, -1, 0]), np.array([-1, -1, 0]))
-    assert (row["tp"], row["fp"], row["fn"], row["tn"], row["opposite"]) == (1, 1, 0, 1, 1)
+    assert (row.tp, row.fp, row.fn, row.tn, row.opposite) == (1, 1, 0, 1, 1)
 
 
 def test_trends_over_all_orders_of_five_p_values():
@@ -105,9 +105,9 @@ def test_the_residual_is_the_weight_of_unjudged_ranks_and_of_those_past_the_end(
 
 def test_scores_rise_and_fall_as_in_table_4_7():
     row = movement(np.array([[0.2, 0.5], [0.3, 0.3]]), np.array([[0.4, 0.5], [0.2, 0.1]]))
-    assert (row["rises"], row["stays"], row["falls"]) == (0.25, 0.25, 0.5)
-    assert row["change"] == pytest.approx(0.025)
-    assert abs(row["largest_change"]) == pytest.approx(0.2)
+    assert (row.rises, row.stays, row.falls) == (0.25, 0.25, 0.5)
+    assert row.change == pytest.approx(0.025)
+    assert abs(row.largest_change) == pytest.approx(0.2)
 
 
 @pytest.fixture(scope="module")
@@ -126,15 +126,15 @@ def test_rows_against_a_plain_calculation(pool):
         tested = [ttest_rel(values[i], values[j]).pvalue for i, j in pairs]
         truth = [ttest_rel(reference[i], reference[j]).pvalue for i, j in pairs]
         p[cut.value] = np.array(tested)
-        assert row["discrimination"] == pytest.approx(np.mean(np.array(tested) < 0.1))
+        assert row.decisions.discrimination == pytest.approx(np.mean(np.array(tested) < 0.1))
         same = [(a < 0.1) == (b < 0.1) for a, b in zip(tested, truth, strict=True)]
-        assert row["concordance"] == pytest.approx(np.mean(same) - row["opposite"] / len(pairs))
-        assert row["unjudged_as"] == "not relevant"
+        assert row.decisions.concordance == pytest.approx(np.mean(same) - row.decisions.opposite / len(pairs))
+        assert row.unjudged_as == "not relevant"
     below = np.stack([p[depth] for depth in (2.0, 5.0, 10.0)])
     trend = found.trends[0]
-    assert trend["straddling"] == pytest.approx(np.mean((below.min(axis=0) < 0.1) & (below.max(axis=0) > 0.1)))
-    assert trend["falling"] == pytest.approx(np.mean((np.diff(below, axis=0) < 0).all(axis=0)))
-    assert sum(bar[name] for bar in found.bars for name in ("significant", "straddling", "open")) == 28
+    assert trend.straddling == pytest.approx(np.mean((below.min(axis=0) < 0.1) & (below.max(axis=0) > 0.1)))
+    assert trend.falling == pytest.approx(np.mean((np.diff(below, axis=0) < 0).all(axis=0)))
+    assert sum(bar.significant + bar.straddling + bar.undecided for bar in found.bars) == 28
 
 
 def test_the_trend_of_scores_with_the_residual(pool):
@@ -146,31 +146,32 @@ def test_the_trend_of_scores_with_the_residual(pool):
         gaps.append((metric.scores(lists) - reference).ravel())
         left.append(residuals(lists, 0.98).ravel())
     expected = kendalltau(np.concatenate(left), np.concatenate(gaps)).statistic
-    assert compare_pools(pool, cuts, metric).trends[0]["tau_difference"] == pytest.approx(expected, abs=1e-5)  # ties
+    assert compare_pools(pool, cuts, metric).trends[0].tau_difference == pytest.approx(expected, abs=1e-5)  # ties
 
 
 def test_rbp_never_falls_with_more_judgments(pool):
     for row in compare_pools(pool, depth_cuts(pool, [1, 5, 10]), parse("RBP(p=0.98)")).rows:
-        assert row["falls"] == 0
-        assert row["change"] <= 0
+        assert row.scores.falls == 0
+        assert row.scores.change <= 0
 
 
 def test_the_reference_agrees_with_itself_and_has_the_least_residual(pool):
     rows = compare_pools(pool, depth_cuts(pool, [5, 10]), parse("AP")).rows
-    assert (rows[-1]["concordance"], rows[-1]["tau"], rows[-1]["stays"], rows[-1]["p_counts"]) == (1, 1, 1, 1)
-    residual = [row["residual"] for row in rows]
+    last = rows[-1]
+    assert (last.decisions.concordance, last.tau, last.scores.stays, last.decisions.p_counts) == (1, 1, 1, 1)
+    residual = [row.residual for row in rows]
     assert residual == sorted(residual, reverse=True)
-    assert all(row["residual"] <= row["largest_residual"] + 1e-12 for row in rows)
+    assert all(row.residual <= row.largest_residual + 1e-12 for row in rows)
 
 
 def test_condensed_lists_have_no_unjudged_documents(pool):
     metric, cuts = parse("P@5"), depth_cuts(pool, [2])
     rows = compare_pools(pool, cuts, metric, PoolOptions(condensed=True)).rows
-    whole, condensed = ([row for row in rows if row["lists"] == form] for form in ("whole", "condensed"))
-    assert condensed[0]["unjudged_as"] == "left out"
-    assert condensed[0]["change"] > whole[0]["change"]  # judged documents move up
+    whole, condensed = ([row for row in rows if row.lists == form] for form in ("whole", "condensed"))
+    assert condensed[0].unjudged_as == "left out"
+    assert condensed[0].scores.change > whole[0].scores.change  # judged documents move up
     expected = metric.scores(pool.lists(cuts[0].kept).condensed()) - metric.scores(pool.lists(pool.judged))
-    assert condensed[0]["change"] == pytest.approx(expected.mean())
+    assert condensed[0].scores.change == pytest.approx(expected.mean())
 
 
 def test_a_team_left_out_is_compared_with_the_others(pool):
@@ -178,15 +179,15 @@ def test_a_team_left_out_is_compared_with_the_others(pool):
     rows = compare_pools(pool, cuts, parse("AP")).rows
     for cut, row in zip(cuts, rows, strict=True):
         mine = int(cut.systems.sum())
-        assert row["pairs"] == mine * (8 - mine)
+        assert row.decisions.pairs == mine * (8 - mine)
 
 
 def test_several_tests_and_pairs_across_teams(pool):
     rows = compare_pools(pool, depth_cuts(pool, [5]), parse("AP"), PoolOptions(tests=("t", "sign"))).rows
-    assert [row["test"] for row in rows] == ["t", "t", "sign", "sign"]
+    assert [row.test for row in rows] == ["t", "t", "sign", "sign"]
     across = compare_pools(pool, depth_cuts(pool, [5]), parse("AP"), PoolOptions(across_teams=True)).rows
     teams = pool.teams
-    assert across[0]["pairs"] == sum(teams[i] != teams[j] for i in range(8) for j in range(i + 1, 8))
+    assert across[0].decisions.pairs == sum(teams[i] != teams[j] for i in range(8) for j in range(i + 1, 8))
 
 
 @pytest.mark.parametrize(

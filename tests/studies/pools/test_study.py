@@ -60,9 +60,25 @@ def test_trends_are_of_depths_and_of_shares(study):
     assert (trends["cuts"] == 2).all()
     for part in study.campaigns:
         for trend in part.trends:
-            bars = [b for b in part.bars if all(b[k] == trend[k] for k in ("metric", "test", "lists", "kind"))]
-            across = sum(bar["straddling"] for bar in bars)
-            assert across / trend["pairs"] == pytest.approx(trend["straddling"])
+            names = (trend.metric, trend.test, trend.lists, trend.kind)
+            bars = [b for b in part.bars if (b.metric, b.test, b.lists, b.kind) == names]
+            across = sum(bar.straddling for bar in bars)
+            assert across / trend.pairs == pytest.approx(trend.straddling)
+
+
+def test_shares_and_correlations_stay_in_their_range(study):
+    rows, trends = study.to_frame(), study.trend_frame()
+    for table, names in (
+        (
+            rows,
+            ["discrimination", "concordance", "residual", "largest_residual", "p_counts", "rises", "stays", "falls"],
+        ),
+        (trends, ["straddling", "falling", "rising", "straddling_falling", "straddling_rising"]),
+        (study.cut_frame(), ["kept", "relevant", "unjudged", "residual", "largest_residual"]),
+    ):
+        assert (table[names].isna() | table[names].ge(0) & table[names].le(1)).all(axis=None)
+    for taus in (rows[["tau"]], trends[["tau_difference", "tau_ratio"]]):
+        assert (taus.isna() | taus.abs().le(1)).all(axis=None)
 
 
 def test_processes_do_not_change_the_result(campaigns):
@@ -80,7 +96,7 @@ def test_a_seed_draws_the_shares(campaigns):
 
 def test_an_incomplete_campaign_counts_all_systems_and_says_so():
     study = probeval.pool_study(made(3, "holes", judged=0.7), "AP", depths=[5, 20])
-    assert not study["holes"].facts["deep"]
+    assert not study["holes"].facts.deep
     assert "fewer than two systems are judged to depth 20" in study.notes[0]
     assert study["holes"].cut_frame()["unjudged"].iloc[-1] > 0.2  # the reference has unjudged documents too
     assert "not all deeply judged" in study.summary()
@@ -95,13 +111,13 @@ def test_submitted_ranks_are_compared_with_scores(tmp_path):
     (tmp_path / "odd" / "runs" / "other").write_text("351 Q0 A 1 2 o\n351 Q0 B 2 2 o\n351 Q0 C 3 1 o\n")
     (tmp_path / "odd" / "qrels.txt").write_text("351 0 A 1\n351 0 B 0\n351 0 C 1\n")
     facts = probeval.pool_study(tmp_path / "odd", "P@2", depths=[1, 2])["odd"].facts
-    assert facts["contradicting_docs"] == pytest.approx(4 / 10)  # 536 and 4, 537 and 5
-    assert facts["contradicting_systems"] == 0.5
-    assert (facts["tied_docs"], facts["tied_lists"]) == (0.2, 0.5)
+    assert facts.contradicting_docs == pytest.approx(4 / 10)  # 536 and 4, 537 and 5
+    assert facts.contradicting_systems == 0.5
+    assert (facts.tied_docs, facts.tied_lists) == (0.2, 0.5)
 
 
 def test_runs_without_ranks_have_no_contradictions(study):
-    assert np.isnan(study["one"].facts["contradicting_docs"])
+    assert np.isnan(study["one"].facts.contradicting_docs)
 
 
 def test_a_team_is_compared_with_others_only(study, campaigns):
@@ -142,5 +158,5 @@ def test_one_grade_for_a_query_without_kept_judgments():
     runs = Runs.rows(["a", "a", "b", "b"] * 2, ["q1"] * 4 + ["q2"] * 4, ["1", "2", "2", "1", "3", "4", "3", "4"])
     judgments = Judgments.rows(["q1", "q1", "q2"], ["1", "2", "4"], [1, 0, 1])
     study = probeval.pool_study(Collection("c", runs, judgments), "AP", depths=[1, 2])
-    assert study["c"].facts["queries"] == 2
+    assert study["c"].facts.queries == 2
     assert study.to_frame()["rises"].iloc[0] == 0.5  # q2 has no judgment at depth 1, and a relevant document below
