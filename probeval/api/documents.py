@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from probeval.relevance.answers.verdicts import AnswersDocument
+from probeval.relevance.answers.verdicts import AnswersUsed
 from probeval.scores.documents import EvaluateDocument, NewQuerySystem, RankedSystem
 from probeval.scores.labels import LabelsUsed
 from probeval.scores.trust import TrustDocument
@@ -42,7 +42,7 @@ class EvaluationDocument(EvaluateDocument):
     """
 
     labels: NotRequired[LabelsUsed]
-    answers: NotRequired[AnswersDocument]
+    answers: NotRequired[AnswersUsed]
     trust: NotRequired[TrustDocument]
 
 
@@ -113,7 +113,7 @@ class NextDocument(TypedDict):
     stop: CheckedStop
     comparisons: VerdictDocument
     labels: NotRequired[LabelsUsed]
-    answers: NotRequired[AnswersDocument]
+    answers: NotRequired[AnswersUsed]
     next: list[NextPair]
 
 

@@ -12,6 +12,7 @@ from probeval.arrays import Floats
 from probeval.data import Scale
 from probeval.errors import SatisfactionError
 from probeval.metrics import Measured, Metric
+from probeval.results import plain
 from probeval.satisfaction import Noticed, Satisfaction, load_mapping, mapping_for, predict_query
 from probeval.scores import Scores
 
@@ -88,9 +89,9 @@ def new_query_table(
     rows = []
     for i, system in enumerate(systems):
         known = draws[:, i, ~np.isnan(draws[:, i]).any(axis=0)]
-        row: dict[str, object] = {"system": system, **predict_query(known, level=level, limits=limits).to_dict()}
+        row: dict[str, object] = {"system": system, **plain(predict_query(known, level=level, limits=limits))}
         if users is not None:
-            sat = users.new_query(system, level=level).to_dict()
+            sat = plain(users.new_query(system, level=level))
             row |= {"sat" if name == "mean" else f"sat_{name}": value for name, value in sat.items()}
         rows.append(row)
     return pd.DataFrame(rows)

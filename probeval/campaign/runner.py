@@ -21,7 +21,6 @@ from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.relevance import Card, Hierarchical, choose_model
-from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
 from probeval.selection import Pick
 from probeval.selection.topics import PER_TOPIC
 from probeval.streams import Purpose, stream
@@ -118,7 +117,7 @@ class ModelRunner:
             forecast=self._forecast(judged, state) if forecast else None if last is None else last.forecast,
             uncertainty=_uncertainty(judged),
             tendencies=self._tendencies(state),
-            answering=_answering(judged),
+            answering=judged.estimate.answers_used.assessors,
             uses_answers=isinstance(judged.judging.model, Hierarchical),
         )
 
@@ -296,11 +295,6 @@ def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[
         }
         for o in examined(judged.estimate)
     )
-
-
-def _answering(judged: JudgingState) -> tuple[AnsweringAssessorDocument, ...]:
-    """The verdicts on the assessors who answered about two documents."""
-    return tuple(judged.estimate.answers_used.to_dict()["assessors"])
 
 
 def _uncertainty(judged: JudgingState) -> dict[str, float]:

@@ -18,7 +18,7 @@ import pandas as pd
 from probeval.campaign.events import Pair, Question
 from probeval.campaign.tables import digest_of
 from probeval.display import Table
-from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
+from probeval.relevance.answers.verdicts import AnsweringAssessor
 from probeval.results import Result
 from probeval.scores.documents import RankedSystem
 from probeval.selection import AuditDocument, AuditReport, Pick, Stopping
@@ -182,7 +182,7 @@ class ModelSnapshot(Result):
     forecast: ForecastDocument | None = None
     uncertainty: Mapping[str, float] = field(default_factory=dict)
     tendencies: tuple[TendencyDocument, ...] = ()
-    answering: tuple[AnsweringAssessorDocument, ...] = ()
+    answering: tuple[AnsweringAssessor, ...] = ()
     uses_answers: bool = True
 
     @cached_property
@@ -264,7 +264,7 @@ class ModelSnapshot(Result):
         rest["picks"] = tuple(map(Pick.from_dict, rest.get("picks", ())))
         rest |= {"values": tuple(rest.get("values", ())), "due": tuple(rest.get("due", ()))}
         rest["tendencies"] = tuple(rest.get("tendencies", ()))
-        rest["answering"] = tuple(rest.get("answering", ()))
+        rest["answering"] = tuple(AnsweringAssessor(**one) for one in rest.get("answering", ()))
         rest["comparisons"] = tuple(tuple(question) for question in rest.get("comparisons", ()))
         rest["comparison_values"] = tuple(rest.get("comparison_values", ()))
         return cls(**{name: row[name] for name in HEAD}, **rest)

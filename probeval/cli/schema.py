@@ -102,15 +102,12 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.cli import campaign_documents as campaigns
     from probeval.cli import documents as printed
     from probeval.metrics.classical import MeasuredDocument
-    from probeval.preferences.scoring import DocumentScoresDocument
-    from probeval.relevance.aggregation.result import AggregationDocument
-    from probeval.relevance.cards.card import CardDocument
     from probeval.reliability.banding import BandStudyDocument
     from probeval.reliability.documents import PairwiseDocument
     from probeval.reliability.dstudy import DStudies, DStudyDocument
     from probeval.reliability.gstudy import GStudies, GStudyDocument
     from probeval.reliability.posterior import ScorePosteriorDocument
-    from probeval.satisfaction.questions import ListQuestionsDocument
+    from probeval.satisfaction.questions import ListQuestions
     from probeval.simulation.documents import SimulationDocument
     from probeval.simulation.planned import PlanDocument
     from probeval.simulation.reuse import ReuseStudyDocument
@@ -122,7 +119,7 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.studies.satisfaction_documents import UserStudyDocument
 
     return {
-        "demo": ("the results of the demo", printed.DemoDocument),
+        "demo": ("the results of the demo", object),
         "evaluate": (
             "a ranking, or several; with bands a study of them",
             EvaluationDocument | MeasuredDocument | printed.Evaluations | BandStudyDocument,
@@ -131,12 +128,12 @@ def documents() -> dict[str, tuple[str, Any]]:
         "next": ("the pairs to judge next", NextDocument | printed.FairnessDocument),
         "simulate": ("trajectories of policies", SimulationDocument),
         "judge": ("the address of the judging page", campaigns.AddressDocument),
-        "users create": ("the questions of a study", ListQuestionsDocument),
+        "users create": ("the questions of a study", ListQuestions),
         "users serve": ("the address of the page of a study", campaigns.AddressDocument),
         "users report": ("the results of a study", UserStudyDocument),
-        "aggregate": ("aggregated votes and their workers, or scores", AggregationDocument | DocumentScoresDocument),
-        "convert": ("the written judgments", printed.ConvertDocument),
-        "report": ("a written report", printed.ReportDocument),
+        "aggregate": ("aggregated votes and their workers, or scores", object),
+        "convert": ("the written judgments", object),
+        "report": ("a written report", object),
         "reuse": ("later systems, or every team left out", ReuseDocument | ReuseStudyDocument),
         "gate": ("the verdict on a new system", GateDocument),
         "compare": ("every pair of systems", ModelComparisonsDocument | PairwiseDocument | ScorePosteriorDocument),
@@ -145,15 +142,15 @@ def documents() -> dict[str, tuple[str, Any]]:
         "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),
         "meta": ("measures, scales and tests compared", MetaStudyDocument),
         "pool": ("pools compared, by campaign", PoolStudyDocument),
-        "fit": ("a fitted model", CardDocument),
-        "models": ("the built-in models", list[printed.ModelDocument]),
-        "models show": ("a fitted model", CardDocument),
+        "fit": ("a fitted model", object),
+        "models": ("the built-in models", object),
+        "models show": ("a fitted model", object),
         "features": (
             "the features of every pair, or relevance by multiplicity",
             list[dict[str, str | float]] | MultiplicityDocument,
         ),
         "validate": ("calibration on held-out campaigns", ValidationDocument),
-        "doctor": ("the state of the installation", printed.DoctorDocument),
+        "doctor": ("the state of the installation", object),
         "campaign create": ("the status of the campaign", StatusDocument),
         "campaign status": ("the status of the campaign", StatusDocument),
         "campaign next": ("questions for an assessor", campaigns.TasksDocument),

@@ -48,7 +48,7 @@ def test_a_model_without_answers_says_so(probeval, folder):
 
 def test_the_schema_has_the_answers(probeval):
     found = json.loads(probeval("schema", "evaluate").out)
-    assert "AnsweringAssessorDocument" in json.dumps(found)
+    assert "AnsweringAssessor" in json.dumps(found)
 
 
 @pytest.mark.parametrize(
