@@ -21,14 +21,11 @@ from typing import (
     Annotated,
     Any,
     Literal,
-    NotRequired,
     TypeVar,
     Union,
     cast,
     get_args,
     get_origin,
-    get_type_hints,
-    is_typeddict,
 )
 
 import msgspec
@@ -62,7 +59,7 @@ __all__ = [
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # One number for all schemas of the package. It rises when a document that was valid before can be invalid now, or the
 # other way round: a key added, removed or renamed, or another type. Descriptions and key order do not count.
-VERSION = 1
+VERSION = 2
 FLAT: Any = object()  # beside a field that is a record: its keys stand among those of the result
 HIDDEN: Any = object()  # beside a field of a row: no key
 
@@ -396,8 +393,6 @@ def _json_type(kind: Any) -> Any:
     if origin in (Union, types.UnionType):
         return Union[tuple(_json_type(part) for part in inside)]  # noqa: UP007 - of types that are only known here
     record = origin or kind
-    if is_typeddict(record):
-        return _struct_of(record)
     if isinstance(record, type) and issubclass(record, Enum):
         return Literal[tuple(member.value for member in record)]
     return _struct(record) if keys(record) else str
@@ -413,17 +408,4 @@ def _struct(record: type) -> type:
         fields.append((one.name, kind, UNSET) if UnsetType in get_args(one.type) else (one.name, kind))
     made = msgspec.defstruct(record.__name__, fields, kw_only=True, forbid_unknown_fields=True)
     made.__doc__ = " ".join((inspect.getdoc(record) or "").split("\n\n")[0].split())
-    return made
-
-
-@cache
-def _struct_of(kind: Any) -> type:
-    """TODO: goes with the last TypedDict."""
-    fields: list[Any] = []
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        needed = get_origin(hint) is not NotRequired
-        inner = _json_type(hint if needed else get_args(hint)[0])
-        fields.append((name, inner) if needed else (name, Union[inner, UnsetType], UNSET))  # noqa: UP007
-    made = msgspec.defstruct(kind.__name__, fields, kw_only=True, forbid_unknown_fields=True)
-    made.__doc__ = kind.__doc__
     return made

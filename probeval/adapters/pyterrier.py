@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -16,34 +16,16 @@ import pandas as pd
 from probeval.api import Evaluation, NextPairs, evaluate
 from probeval.display import Table
 from probeval.errors import DataError, MetricError, ProbevalError
-from probeval.results import Result
+from probeval.results import Result, key
 
 if TYPE_CHECKING:
     import ir_measures
 
-__all__ = ["Experiment", "ExperimentDocument", "experiment"]
+__all__ = ["Experiment", "experiment"]
 
 EXPECTED, LOWER, UPPER, BETTER = "expected", "lower", "upper", "P(better)"
 COUNTS = {"+": 0, "-": 0}  # PyTerrier's columns of queries, without decimals
 RUNTIME = "mrt"  # PyTerrier's name of the mean response time
-
-
-class ExperimentDocument(TypedDict):
-    """An experiment as plain data.
-
-    Parameters
-    ----------
-    baseline
-        The system that the others are compared with, or null.
-    level
-        The probability of the intervals.
-    systems
-        The rows of the table; null for an empty cell.
-    """
-
-    baseline: str | None
-    level: float
-    systems: list[dict[str, str | float | None]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,13 +40,11 @@ class Experiment(Result):
         baseline's (``M P(better)``).
     evaluations
         The evaluation by each measure; systems have their names in the table, with ``_`` for white space.
-    baseline
-        The name of the baseline, or None.
     """
 
     table: pd.DataFrame
     evaluations: Mapping[str, Evaluation]
-    baseline: str | None
+    baseline: Annotated[str | None, "The system that the others are compared with, or null."]
 
     def _headline(self) -> str:
         judged = next(iter(self.evaluations.values())).scores
@@ -86,14 +66,16 @@ class Experiment(Result):
         """One row per system: PyTerrier's columns, then those of the expected scores."""
         return self.table
 
-    def to_dict(self) -> ExperimentDocument:
-        """The table as plain data."""
-        rows = self.table.astype(object).where(self.table.notna(), None).to_dict("records")
-        return {
-            "baseline": self.baseline,
-            "level": next(iter(self.evaluations.values())).level,
-            "systems": [{str(key): value for key, value in row.items()} for row in rows],
-        }
+    @key
+    def level(self) -> float:
+        """The probability of the intervals."""
+        return next(iter(self.evaluations.values())).level
+
+    @key
+    def systems(self) -> list[dict[str, str | float | None]]:
+        """The rows of the table; null for an empty cell."""
+        filled = self.table.rename(columns=str).astype(object).where(self.table.notna(), None)
+        return cast("list[dict[str, str | float | None]]", filled.to_dict("records"))
 
     def tables(self) -> tuple[Table, ...]:
         """One table per measure, its expected scores with their intervals; then PyTerrier's columns without any."""

@@ -31,7 +31,7 @@ from probeval.data.scale import Scale
 from probeval.data.votes import Votes
 from probeval.display import counted
 from probeval.preferences.quality import contradictions, wilson_interval
-from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
+from probeval.relevance.answers.verdicts import AnsweringAssessor
 from probeval.reliability.agreement import krippendorff_alpha, weighted_kappa
 
 __all__ = [
@@ -480,7 +480,7 @@ def _mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, float(mean - reach), float(mean + reach)
 
 
-def comparers(state: State, verdicts: Sequence[AnsweringAssessorDocument]) -> tuple[Comparer, ...]:
+def comparers(state: State, verdicts: Sequence[AnsweringAssessor]) -> tuple[Comparer, ...]:
     """The answers of each assessor who compared documents here or in an imported file, by name.
 
     Parameters
@@ -490,7 +490,7 @@ def comparers(state: State, verdicts: Sequence[AnsweringAssessorDocument]) -> tu
     verdicts
         The verdicts of the model on assessors.
     """
-    found = {row["assessor"]: row for row in verdicts}
+    found = {one.assessor: one for one in verdicts}
     own: dict[str, list[Compared]] = {}
     for answers in state.compared.values():
         for latest in {(answer.by, answer.purpose): answer for answer in answers}.values():
@@ -513,7 +513,7 @@ def _comparer(
     gold_p: float,
     called: tuple[int, int],
     called_by_all: tuple[int, ...],
-    verdict: AnsweringAssessorDocument | None,
+    verdict: AnsweringAssessor | None,
 ) -> Comparer:
     judged = [answer for answer in given if answer.purpose is TaskPurpose.judgment]
     times = [answer.seconds for answer in given if answer.seconds is not None]
@@ -548,9 +548,9 @@ def _comparer(
         relevant_lower=relevant[1],
         relevant_upper=relevant[2],
         manner="generous" if relevant[1] > usual else "strict" if relevant[2] < usual else "",
-        verdict="" if verdict is None else verdict["verdict"],
-        careless=NAN if verdict is None else verdict["careless"],
-        reversed=NAN if verdict is None else verdict["reversed"],
+        verdict="" if verdict is None else verdict.verdict,
+        careless=NAN if verdict is None else verdict.careless,
+        reversed=NAN if verdict is None else verdict.reversed,
     )
 
 

@@ -15,13 +15,12 @@ from probeval.campaign.controls import PAIR
 from probeval.campaign.events import Question, comparison
 from probeval.campaign.questions import seconds_per_answer
 from probeval.campaign.setup import Setup
-from probeval.campaign.snapshot import ForecastDocument, ModelSnapshot, Tendency, target_confidence
+from probeval.campaign.snapshot import ForecastPoint, ModelSnapshot, TargetForecast, Tendency, target_confidence
 from probeval.campaign.state import State
 from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.relevance import Card, Hierarchical, choose_model
-from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
 from probeval.selection import Pick
 from probeval.selection.topics import PER_TOPIC
 from probeval.streams import Purpose, stream
@@ -117,11 +116,11 @@ class ModelRunner:
             forecast=self._forecast(judged, state) if forecast else None if last is None else last.forecast,
             uncertainty=_uncertainty(judged),
             tendencies=self._tendencies(state),
-            answering=_answering(judged),
+            answering=judged.estimate.answers_used.assessors,
             uses_answers=isinstance(judged.judging.model, Hierarchical),
         )
 
-    def _forecast(self, judged: JudgingState, state: State) -> ForecastDocument | None:
+    def _forecast(self, judged: JudgingState, state: State) -> TargetForecast | None:
         """The expected rise of confidence by grades until the stopping rule's target; None without such a target."""
         from probeval.simulation.forecast import forecast
 
@@ -131,17 +130,14 @@ class ModelRunner:
         rng = stream(state.settings.seed, Purpose.FORECAST)
         ahead = forecast(judged, target=max(0.5, target), paths=PATHS, lasts=0, most=LOOK_AHEAD, rng=rng)
         needed = ahead.needed(target, lasts=0)
-        return {
-            "target": target,
-            "judged": judged.scores.judged,
-            "needed": needed["judgments"],
-            "lower": needed["lower"],
-            "upper": needed["upper"],
-            "points": [
-                {"judged": p.judged, "confidence": p.confidence, "lower": p.lower, "upper": p.upper}
-                for p in ahead.steps
-            ],
-        }
+        return TargetForecast(
+            target=target,
+            judged=judged.scores.judged,
+            needed=needed["judgments"],
+            lower=needed["lower"],
+            upper=needed["upper"],
+            points=tuple(ForecastPoint(p.judged, p.confidence, p.lower, p.upper) for p in ahead.steps),
+        )
 
     def _tendencies(self, state: State) -> tuple[Tendency, ...]:
         if self._assessors is None or self._assessors[0] != state.changed:
@@ -297,11 +293,6 @@ def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[
     )
 
 
-def _answering(judged: JudgingState) -> tuple[AnsweringAssessorDocument, ...]:
-    """The verdicts on the assessors who answered about two documents."""
-    return tuple(judged.estimate.answers_used.to_dict()["assessors"])
-
-
 def _uncertainty(judged: JudgingState) -> dict[str, float]:
     """The standard deviation of a system's score on each query, root mean square over systems."""
     scores = judged.scores
@@ -314,9 +305,9 @@ def forecast_is_due(snapshot: ModelSnapshot, setup: Setup) -> bool:
     target, last = target_confidence(setup.stopping), snapshot.forecast
     if target is None or setup.ask != "grades" or snapshot.reached or snapshot.judged < FORECAST_FROM:
         return False
-    if last is None or last["target"] != target:
+    if last is None or last.target != target:
         return True
-    return snapshot.judged - last["judged"] >= max(FORECAST_FROM, FORECAST_AGAIN * last["judged"])
+    return snapshot.judged - last.judged >= max(FORECAST_FROM, FORECAST_AGAIN * last.judged)
 
 
 def _more(before: PairAnswers | None, after: PairAnswers | None) -> bool:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ import pandas as pd
 from probeval.campaign.events import Pair, Question
 from probeval.campaign.tables import digest_of
 from probeval.display import Table
-from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
+from probeval.relevance.answers.verdicts import AnsweringAssessor
 from probeval.results import Result, frame, plain
 from probeval.scores.compare import RankedSystem
 from probeval.selection import AuditReport, Pick, Stopping
@@ -26,9 +26,9 @@ from probeval.selection.rules import CONFIDENCE
 from probeval.selection.topics import Queue
 
 __all__ = [
-    "ForecastDocument",
     "ForecastPoint",
     "ModelSnapshot",
+    "TargetForecast",
     "Tendency",
     "judgments_left",
     "target_confidence",
@@ -40,7 +40,8 @@ FEWEST = 20  # judgments from the first snapshot to the last; with fewer, an est
 HEAD = ("number", "time", "judged", "confidence", "progress")  # columns of the store; the rest is JSON
 
 
-class ForecastPoint(TypedDict):
+@dataclass(frozen=True)
+class ForecastPoint:
     """The expected confidence after a number of judgments, with its interval."""
 
     judged: int
@@ -49,27 +50,21 @@ class ForecastPoint(TypedDict):
     upper: float
 
 
-class ForecastDocument(TypedDict):
-    """The expected rise of confidence to the target, from simulated judging.
+@dataclass(frozen=True)
+class TargetForecast:
+    """The expected rise of confidence to the target, from simulated judging."""
 
-    Parameters
-    ----------
-    target
-        The confidence that the stopping rule asks for.
-    judged
-        Judged pairs when the forecast was made.
-    needed, lower, upper
-        Judged pairs when the target is reached: the median, and the 90% interval.
-    points
-        The trajectory.
-    """
+    target: Annotated[float, "The confidence that the stopping rule asks for."]
+    judged: Annotated[int, "Judged pairs when the forecast was made."]
+    needed: Annotated[float, "Judged pairs when the target is reached: the median."]
+    lower: Annotated[float, "The lower end of its 90% interval."]
+    upper: Annotated[float, "The upper end of its 90% interval."]
+    points: Annotated[tuple[ForecastPoint, ...], "The trajectory."]
 
-    target: float
-    judged: int
-    needed: float
-    lower: float
-    upper: float
-    points: list[ForecastPoint]
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> TargetForecast:
+        """From the JSON of the store."""
+        return cls(**{**stored, "points": tuple(ForecastPoint(**point) for point in stored["points"])})
 
 
 @dataclass(frozen=True)
@@ -115,7 +110,7 @@ class ModelSnapshot(Result):
     comparisons: tuple[Question, ...] = ()
     comparison_values: tuple[float, ...] = ()
     forecast: Annotated[
-        ForecastDocument | None,
+        TargetForecast | None,
         "The expected rise of confidence to the target; null if there is no forecast. It is made again after every few "
         "dozen judgments.",
     ] = None
@@ -124,7 +119,7 @@ class ModelSnapshot(Result):
     # How generous each assessor is, by the model of assessors; empty with few pairs that several judged.
     tendencies: tuple[Tendency, ...] = ()
     # The verdicts on the assessors who answered about two documents; empty if the model does not use answers.
-    answering: tuple[AnsweringAssessorDocument, ...] = ()
+    answering: tuple[AnsweringAssessor, ...] = ()
     uses_answers: bool = True
 
     @cached_property
@@ -188,10 +183,12 @@ class ModelSnapshot(Result):
         rest["queue"] = tuple((query, doc) for query, doc in rest["queue"])
         audited = rest.get("audit")
         rest["audit"] = None if audited is None else AuditReport.from_dict(audited)
+        ahead = rest.get("forecast")
+        rest["forecast"] = None if ahead is None else TargetForecast.from_dict(ahead)
         rest["picks"] = tuple(map(Pick.from_dict, rest.get("picks", ())))
         rest |= {"values": tuple(rest.get("values", ())), "due": tuple(rest.get("due", ()))}
         rest["tendencies"] = tuple(Tendency(**each) for each in rest.get("tendencies", ()))
-        rest["answering"] = tuple(rest.get("answering", ()))
+        rest["answering"] = tuple(AnsweringAssessor(**one) for one in rest.get("answering", ()))
         rest["comparisons"] = tuple(tuple(question) for question in rest.get("comparisons", ()))
         rest["comparison_values"] = tuple(rest.get("comparison_values", ()))
         return cls(**{name: row[name] for name in HEAD}, **rest)

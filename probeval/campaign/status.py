@@ -353,10 +353,10 @@ def _left(
     """Answers still needed, and the interval: by the forecast for this target if there is one, else by the curve."""
     stopping = Stopping.parse(setup.stopping)
     ahead = None if snapshot is None else snapshot.forecast
-    current = ahead is not None and setup.ask == "grades" and ahead["target"] == target_confidence(stopping)
+    current = ahead is not None and setup.ask == "grades" and ahead.target == target_confidence(stopping)
     if ahead is None or snapshot is None or snapshot.reached or not current:
         return judgments_left(curve, unjudged=unjudged), None, None
     budget = stopping.left(judged)
     most = unjudged if budget is None else min(unjudged, budget)
-    needed, lower, upper = (min(most, max(1, round(ahead[key]) - judged)) for key in ("needed", "lower", "upper"))
+    needed, lower, upper = (min(most, max(1, round(n) - judged)) for n in (ahead.needed, ahead.lower, ahead.upper))
     return needed, lower, upper

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from probeval.api.aggregate import AggregationInputs
 from probeval.cli.commands import Output, verb
-from probeval.cli.options import OutputFormat
-from probeval.cli.output import Messages, write_csv, write_json, write_table
+from probeval.cli.output import Messages
 from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError
 from probeval.records import About, parse_shares
+from probeval.reporting import SILENT
 
 if TYPE_CHECKING:
     from probeval.preferences import DocumentScores
@@ -74,52 +74,45 @@ def aggregate(
         ),
     ] = None,
     workers: Annotated[Path | None, About("Write the workers to a CSV file.", metavar="FILE")] = None,
-) -> None:
+) -> Aggregation | DocumentScores | None:
     """Aggregate crowd votes or answers about pairs: P of each grade of every pair, or a real-valued score.
 
     Example: probeval aggregate votes.tsv --gold expert.qrels --workers workers.csv
     """
     messages, methods = output.messages, method or [AggregationMethod.model]
-    for_votes = {"--gold": given.gold, "--reference": given.reference, "--scale": given.scale, "--workers": workers}
+    found: Aggregation | DocumentScores
     if all(name in OF_VOTES for name in methods):
         if len(methods) > 1:
             raise ProbevalError(f"{' and '.join(methods)} cannot be combined: give --method once.")
         if grades_by_shares is not None:
             raise ProbevalError(f"--grades-by-shares turns scores into grades, and {methods[0]} gives grades already.")
-        of_votes = replace(given, method=methods[0].value).run()
-        messages.say(_headline(of_votes))
+        found = replace(given, method=methods[0].value, reporter=SILENT).run()  # its remarks are in sentences()
         if workers is not None:
-            _write_file(workers, csv_text(of_votes.workers()), messages)
-        _write(of_votes, out, output)
-        return
+            _write_file(workers, csv_text(found.workers()), messages)
+    else:
+        found = _scores(given, methods, workers, bias=bias, shift=shift, shares=grades_by_shares)
+    if out is None:
+        return found
+    for sentence in found.sentences():
+        messages.say(sentence)
+    _write_file(out, _text(found, out), messages)
+    return None
+
+
+def _scores(
+    given: AggregationInputs, methods: list[AggregationMethod], workers: Path | None, **options: Any
+) -> DocumentScores:
+    """Score documents by methods of answers; what is for votes alone is refused."""
+    from probeval.preferences import score_documents
+
+    for_votes = {"--gold": given.gold, "--reference": given.reference, "--scale": given.scale, "--workers": workers}
     mixed = [name for name in methods if name in OF_VOTES]
     if mixed:
         raise ProbevalError(f"{mixed[0]} is for votes, and cannot be combined with others: give --method once.")
     wrong = next((option for option, value in for_votes.items() if value is not None), None)
     if wrong is not None:
         raise ProbevalError(f"{wrong} is for votes by {', '.join(OF_VOTES)}, not for {' and '.join(methods)}.")
-    from probeval.preferences import score_documents
-
-    names = [name.value for name in methods]
-    scores = score_documents(given.votes, names, bias=bias, shift=shift, shares=grades_by_shares)
-    messages.say(_headline(scores))
-    _write(scores, out, output)
-
-
-def _headline(found: Aggregation | DocumentScores) -> str:
-    return f"{found!r}"[1:-1] + "."
-
-
-def _write(found: Aggregation | DocumentScores, out: Path | None, output: Output) -> None:
-    """Write a result to a file or to stdout."""
-    if out is not None:
-        _write_file(out, _text(found, out), output.messages)
-    elif output.output_format is OutputFormat.json:
-        write_json(found.to_dict())
-    elif output.output_format is OutputFormat.csv:
-        write_csv(found.to_frame())
-    else:
-        write_table(found.to_frame(), output.output_format, decimals={"gold": 0})
+    return score_documents(given.votes, [name.value for name in methods], **options)
 
 
 def _text(found: Aggregation | DocumentScores, path: Path) -> str:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
-
-import pandas as pd
 
 from probeval.api.convert import Conversion, check_written
 from probeval.api.partition import NumberOfPartitions, Partitioning
 from probeval.cli.commands import Output, spelled, verb
 from probeval.cli.completion import complete_convert
-from probeval.cli.documents import ConvertDocument
-from probeval.cli.output import write
 from probeval.data.files import write_bytes
 from probeval.errors import DataError
 from probeval.records import About, inputs, is_given
@@ -20,6 +17,16 @@ from probeval.records import About, inputs, is_given
 __all__ = ["convert"]
 
 PARTITIONS = "partitions"  # a folder, where the other formats are the text of a file
+
+
+@dataclass(frozen=True)
+class ConvertedJudgments:
+    """The file or folder that is written, its format, and how many judgments and assessors it has."""
+
+    file: str
+    format: str
+    judgments: int
+    assessors: int
 
 
 @verb("Convert judgments for another tool, or runs to partitions.")
@@ -47,7 +54,7 @@ def convert(
     of_judgments: Conversion,
     of_partitions: Partitioning,
     output: Output,
-) -> None:
+) -> ConvertedJudgments:
     """Convert judgments from one tool to another: TREC, Quepid, Label Studio, rank_eval.
 
     With --to partitions: a whole campaign as parquet files, for one that is larger than memory or for several machines.
@@ -57,7 +64,6 @@ def convert(
     messages = output.messages
     check_written(to, complete_convert())
     _refuse(of_judgments if to == PARTITIONS else of_partitions, to)
-    row: ConvertDocument
     if to == PARTITIONS:
         made = messages.warned(lambda: of_partitions.write(files, out, n))
         messages.say(f"{len(made)} partitions, {made.n_queries:,} queries, {made.n_pairs:,} pairs.")
@@ -70,8 +76,7 @@ def convert(
         judgments = messages.warned(lambda: of_judgments.read(files[0]))
         write_bytes(out, of_judgments.text(judgments, to).encode())
         judged, assessors = len(judgments), len(judgments.assessors)
-    row = {"file": str(out), "format": to, "judgments": judged, "assessors": assessors}
-    write(pd.DataFrame([row]), row, output.output_format)
+    return ConvertedJudgments(str(out), to, judged, assessors)
 
 
 def _refuse(other: Conversion | Partitioning, to: str) -> None:

@@ -9,28 +9,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import pandas as pd
 
 from probeval.api.settings import Seed
 from probeval.arrays import Floats
-from probeval.cli.commands import verb
-from probeval.cli.documents import DemoDocument, MilestoneDocument, TruthDocument
-from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Messages, echo, write, write_table
+from probeval.cli.commands import Output, verb
+from probeval.cli.options import OutputFormat
+from probeval.cli.output import Messages, echo, write_table
 from probeval.data import Collection, Judgments, write_campaign, write_qrels
 from probeval.metrics import Measured, measure
 from probeval.records import About
 from probeval.relevance import Hierarchical, SyntheticCampaign, SyntheticObserver, load_card
+from probeval.results import UNSET, Result, UnsetType, key
 from probeval.streams import stream
 
 if TYPE_CHECKING:
     from probeval.relevance import Choice
     from probeval.relevance.observers.trust import ObserverTrust
     from probeval.reports import Milestone, ReportResults
-    from probeval.scores import TrustReport, TwoSystems
+    from probeval.scores import Ranking, TrustReport, TwoSystems
     from probeval.selection import Judging, JudgingState
 
 __all__ = ["demo", "draw_campaign"]
@@ -42,9 +42,9 @@ LABELLER = "llm"
 BATCH = 20
 LEVEL = 0.95
 WIDTH = 100  # columns of a terminal
-RANKED = ["system", "rank", "mean", "lower", "upper", "p_best", "group"]
+RANKING_COLUMNS = ["system", "rank", "mean", "lower", "upper", "p_best", "group"]
 MILESTONE = ("judged", "confidence", "half_width", "decided", "right", "expected_tau", "tau")
-TRUSTED = ["source", "slope", "lower", "upper", "p_noise", "judged", "correlation"]
+LABEL_COLUMNS = ["source", "slope", "lower", "upper", "p_noise", "judged", "correlation"]
 NEXT = (
     ("Rank them, with labels if you have some (grades 0 to 3):", "evaluate RUNS/ --labels labels.tsv {options}"),
     ("Estimate the judgments that a target takes:", "plan RUNS/ {options}"),
@@ -54,7 +54,7 @@ NEXT = (
     ("Decide between two systems:", "compare new.txt old.txt --qrels judged.txt {options}"),
 )
 DECIMALS = dict.fromkeys(
-    [*RANKED, *TRUSTED, "expected_tau", "tau", "confidence", "difference", "p_better", "p_worse"], 3
+    [*RANKING_COLUMNS, *LABEL_COLUMNS, "expected_tau", "tau", "confidence", "difference", "p_better", "p_worse"], 3
 )
 OPTIONS = f"--metric {METRIC} --scale graded:3"
 
@@ -77,15 +77,15 @@ def demo(
         int,
         About("The number of pairs to judge automatically; 0 only writes the campaign.", least=0),
     ] = 60,
-    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
-    quiet: Quiet = False,
-) -> None:
+    *,
+    output: Output,
+) -> Story | None:
     """Rank a synthetic campaign by labels of a machine, judge a few pairs, examine the labels, decide, and report.
 
     Example: probeval demo
     """
-    messages = Messages(quiet=quiet)
+    messages, show = output.messages, output.output_format is OutputFormat.table
     campaign = draw_campaign(stream(seed))
     write_campaign(campaign, folder)
     runs = campaign.runs
@@ -96,14 +96,12 @@ def demo(
         "Systems, queries and labels differ as in real campaigns.",
     )
     if judgments == 0:
-        return
-    story = _tell(campaign, judgments, seed, output_format is OutputFormat.table, messages)
+        return None
+    story = _tell(campaign, judgments, seed, show, messages)
     write_qrels(folder / "judged.txt", story.state.judgments)
     page = _report(story, folder, seed, messages)
-    if output_format is not OutputFormat.table:
-        document = {**story.to_dict(), "report": str(page)}
-        write(pd.DataFrame([asdict(mark) for mark in story.found.milestones]), document, output_format)
     _what_next(messages, folder, page)
+    return None if show else replace(story, report=str(page))  # the tables are shown as soon as they are computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,24 +157,42 @@ class KnownTruth:
         return float(self.means[a] - self.means[b])
 
 
-@dataclass(frozen=True, eq=False)
-class Story:
-    """The results of the demo.
+@dataclass(frozen=True)
+class TrueResults:
+    """Results with all judgments of the campaign."""
+
+    tau_runs: Annotated[float, "Kendall's tau of the true ranking with that by the runs alone."]
+    tau_before: Annotated[float, "With that by runs and labels."]
+    tau: Annotated[float, "With that after judging."]
+    erho2: Annotated[float, "The relative reliability of the true scores."]
+    phi: Annotated[float, "Their absolute reliability."]
+    decided: Annotated[int, "The number of decided comparisons."]
+    right: Annotated[int, "The number of those that are right."]
+    slope: Annotated[float, "The worth of the labels: their slope."]
+    correlation: Annotated[float | None, "Their correlation with the grades."]
+    difference: Annotated[float, "The difference of the two systems of the decision."]
+    verdict: Annotated[str, "The right verdict on them."]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Story(Result):
+    """The results of the demo: rankings before and after judging, the worth of labels, a decision, and the truth.
 
     Parameters
     ----------
-    truth
-        The truth.
-    unlabelled, before
+    campaign
+        The campaign with all judgments.
+    unlabelled, labelled
         The states with no judgments: by the runs alone, and with labels.
     found
         The results after judging.
     """
 
-    truth: KnownTruth
+    campaign: KnownTruth
     unlabelled: JudgingState
-    before: JudgingState
+    labelled: JudgingState
     found: ReportResults
+    report: Annotated[str | UnsetType, "The path of the report."] = UNSET
 
     @property
     def state(self) -> JudgingState:
@@ -184,53 +200,74 @@ class Story:
         return self.found.state
 
     @property
-    def trust(self) -> TrustReport:
+    def labels(self) -> TrustReport:
         """The trust report."""
         assert self.found.trust is not None
         return self.found.trust
 
     @cached_property
-    def decision(self) -> TwoSystems:
+    def two(self) -> TwoSystems:
         """The first system of the first ranking against the one in its middle, taken to be in use."""
         from probeval.scores import decide, without_labels
 
-        new, used = _two(self.before)
+        new, used = _two(self.labelled)
         now = self.state.estimate
         return decide(now, new, used, level=LEVEL, unlabelled=without_labels(now))
 
-    @cached_property
-    def known(self) -> TruthDocument:
+    @key
+    def model(self) -> str:
+        """The model."""
+        return self.found.choice.name
+
+    @key
+    def before(self) -> Ranking:
+        """The ranking with labels and no judgments."""
+        return self.labelled.ranking
+
+    @key
+    def milestones(self) -> tuple[Milestone, ...]:
+        """Results after each batch of judgments."""
+        return self.found.milestones
+
+    @key
+    def after(self) -> Ranking:
+        """The ranking after judging."""
+        return self.state.ranking
+
+    @key
+    def trust(self) -> TrustReport:
+        """What the labels are worth."""
+        return self.labels
+
+    @key
+    def decision(self) -> TwoSystems:
+        """The decision between two systems."""
+        return self.two
+
+    @key
+    def truth(self) -> TrueResults:
         """The truth beside these results."""
         from probeval.reliability import gstudy
 
-        truth, study = self.truth, gstudy(self.truth.scores, interval="none")
-        decided, right = truth.decided(self.state)
-        worth, difference = truth.worth(self.state), truth.difference(self.decision)
-        return {
-            "tau_runs": truth.tau(self.unlabelled),
-            "tau_before": truth.tau(self.before),
-            "tau": truth.tau(self.state),
-            "erho2": study.coefficient("erho2").value,
-            "phi": study.coefficient("phi").value,
-            "decided": decided,
-            "right": right,
-            "slope": worth.slope,
-            "correlation": worth.correlation,
-            "difference": difference,
-            "verdict": "better" if difference > 0 else "worse",
-        }
+        known, study = self.campaign, gstudy(self.campaign.scores, interval="none")
+        decided, right = known.decided(self.state)
+        worth, difference = known.worth(self.state), known.difference(self.two)
+        return TrueResults(
+            tau_runs=known.tau(self.unlabelled),
+            tau_before=known.tau(self.labelled),
+            tau=known.tau(self.state),
+            erho2=study.coefficient("erho2").value,
+            phi=study.coefficient("phi").value,
+            decided=decided,
+            right=right,
+            slope=worth.slope,
+            correlation=worth.correlation,
+            difference=difference,
+            verdict="better" if difference > 0 else "worse",
+        )
 
-    def to_dict(self) -> DemoDocument:
-        """As plain data for JSON."""
-        return {
-            "model": self.found.choice.name,
-            "before": self.before.ranking.to_dict(),
-            "milestones": [cast("MilestoneDocument", asdict(mark)) for mark in self.found.milestones],
-            "after": self.state.ranking.to_dict(),
-            "trust": self.trust.to_dict(),
-            "decision": self.decision.to_dict(),
-            "truth": self.known,
-        }
+    def _headline(self) -> str:
+        return f"{METRIC}, from {self.milestones[0].judged} to {self.milestones[-1].judged} judgments"
 
 
 def _two(before: JudgingState) -> tuple[str, str]:
@@ -274,7 +311,7 @@ def _rank(truth: KnownTruth, before: JudgingState, unlabelled: JudgingState, sho
     )
     if show:
         write_table(
-            before.ranking.to_frame()[RANKED],
+            before.ranking.to_frame()[RANKING_COLUMNS],
             OutputFormat.table,
             title=f"\n{METRIC}, nothing judged",
             decimals=DECIMALS,
@@ -350,9 +387,9 @@ def _examine(story: Story, show: bool, messages: Messages) -> None:
         messages,
         "The trust report estimates what they are worth from the judgments, and what the ranking owes to them.",
     )
-    trust, known = messages.warned(lambda: story.trust), story.known
+    trust, known = messages.warned(lambda: story.labels), story.truth
     if show:
-        write_table(trust.to_frame()[TRUSTED], OutputFormat.table, title="\nSource of labels", decimals=DECIMALS)
+        write_table(trust.to_frame()[LABEL_COLUMNS], OutputFormat.table, title="\nSource of labels", decimals=DECIMALS)
         write_table(
             trust.rankings(),
             OutputFormat.table,
@@ -360,18 +397,18 @@ def _examine(story: Story, show: bool, messages: Messages) -> None:
             decimals=DECIMALS,
         )
     (found,) = trust.observers
-    inside = "inside" if found.slope_lower <= known["slope"] <= found.slope_upper else "outside"
+    inside = "inside" if found.slope_lower <= known.slope <= found.slope_upper else "outside"
     _say(
         messages,
         f"slope: standard deviations of the labels per logit of relevance, 0 for noise. By all judgments it is "
-        f"{known['slope']:.3f}, {inside} the interval, and the correlation with grades {known['correlation']:.3f} (the "
+        f"{known.slope:.3f}, {inside} the interval, and the correlation with grades {known.correlation:.3f} (the "
         f"judged pairs are harder than most). {trust.sentences()[0]}",
     )
 
 
 def _decide(story: Story, show: bool, messages: Messages) -> None:
     """Show the decision between two systems, and whether it is right."""
-    decision, known = story.decision, story.known
+    decision, known = story.two, story.truth
     here = decision.here
     _head(messages, "4. Decide between two systems.")
     _say(messages, f"May {here.a}, the first in step 1, replace {here.b}, from its middle, which we take to be in use?")
@@ -379,10 +416,10 @@ def _decide(story: Story, show: bool, messages: Messages) -> None:
         write_table(
             decision.to_frame(), OutputFormat.table, title=f"\n{METRIC}, {here.a} minus {here.b}", decimals=DECIMALS
         )
-    outcome = "not made yet" if decision.is_undecided else "right" if decision.verdict == known["verdict"] else "wrong"
+    outcome = "undecided" if decision.is_undecided else "right" if decision.verdict == known.verdict else "wrong"
     _say(
         messages,
-        f"{decision.on_these} By all judgments it is {known['difference']:+.4f}: the decision is {outcome}.",
+        f"{decision.on_these} By all judgments it is {known.difference:+.4f}: the decision is {outcome}.",
     )
 
 
@@ -396,7 +433,7 @@ def _report(story: Story, folder: Path, seed: int, messages: Messages) -> Path:
             story.found,
             title="Demo: a synthetic campaign",
             command=command,
-            more=(difference(story.decision, title="A decision between two systems"),),
+            more=(difference(story.two, title="A decision between two systems"),),
             made={"policy": "gain"},
         )
     )

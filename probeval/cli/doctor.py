@@ -9,18 +9,14 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Literal
-
-import pandas as pd
-import typer
+from typing import Annotated, Literal
 
 from probeval import __version__
-from probeval.cli.commands import verb
-from probeval.cli.documents import CheckDocument, DoctorDocument
-from probeval.cli.options import Format, OutputFormat, Quiet
-from probeval.cli.output import Messages, write
+from probeval.cli.commands import Output, verb
+from probeval.display import Table
 from probeval.errors import ProbevalError
 from probeval.relevance import card_names, load_card
+from probeval.results import Result, key
 from probeval.satisfaction import published_mappings
 
 __all__ = ["doctor"]
@@ -39,34 +35,57 @@ PARTS_WITH_FILES = ("web", "report")
 
 @dataclass(frozen=True)
 class InstallationCheck:
-    """A check of the installation: ``status`` is ok, optional (an extra that is not installed) or missing."""
+    """A check of the installation."""
 
     what: str
     found: str
-    status: Literal["ok", "optional", "missing"]
+    status: Annotated[Literal["ok", "optional", "missing"], "``optional`` for an extra that is not installed."]
     note: str
 
-    def to_dict(self) -> CheckDocument:
-        """As plain data for JSON."""
-        return {"what": self.what, "found": self.found, "status": self.status, "note": self.note}
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Installation(Result):
+    """The state of the installation."""
+
+    version: Annotated[str, "The version of probeval."]
+    checks: Annotated[tuple[InstallationCheck, ...], "One entry per check."]
+
+    @key
+    def ok(self) -> bool:
+        """Whether everything required is installed."""
+        return not self.missing
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The names of the checks that failed."""
+        return tuple(check.what for check in self.checks if check.status == "missing")
+
+    @property
+    def exit_code(self) -> int:
+        """1 if something required is missing."""
+        return int(not self.ok)
+
+    def _headline(self) -> str:
+        return f"probeval {self.version}, {f'{len(self.missing)} missing' if self.missing else 'complete'}"
+
+    def tables(self) -> tuple[Table]:
+        """One row per check."""
+        return (Table(self.to_frame()),)
+
+    def sentences(self) -> tuple[str]:
+        """What is missing."""
+        if self.missing:
+            return (f"Missing: {', '.join(self.missing)}.",)
+        return ("Everything required is installed. Try: probeval demo",)
 
 
 @verb("Check the installation.")
-def doctor(output_format: Format = OutputFormat.table, quiet: Quiet = False) -> None:
+def doctor(output: Output) -> Installation:
     """Check the installation: versions, extras, models and templates; show how to install missing parts.
 
     Example: probeval doctor
     """
-    checks = [*_python(), *_packages(), *_extras(), *_files()]
-    broken = [check.what for check in checks if check.status == "missing"]
-    rows = [check.to_dict() for check in checks]
-    document: DoctorDocument = {"version": __version__, "ok": not broken, "checks": rows}
-    write(pd.DataFrame(rows), document, output_format)
-    Messages(quiet=quiet).say(
-        f"Missing: {', '.join(broken)}." if broken else "Everything required is installed. Try: probeval demo"
-    )
-    if broken:
-        raise typer.Exit(1)
+    return Installation(__version__, (*_python(), *_packages(), *_extras(), *_files()))
 
 
 def _python() -> Iterator[InstallationCheck]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -11,13 +11,50 @@ import pandas as pd
 
 from probeval.api.fit import CardFolder, FitInputs
 from probeval.cli.commands import Output, verb
-from probeval.cli.options import OutputFormat
-from probeval.cli.output import write, write_table
+from probeval.display import Table
 from probeval.errors import DataError, did_you_mean
 from probeval.records import About
-from probeval.relevance import Hierarchical
+from probeval.relevance import Card, Hierarchical
+from probeval.results import FLAT, Result
 
 __all__ = ["fit"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedCard(Result):
+    """A fitted model, with its training data, its evaluation and its limits."""
+
+    card: Annotated[Card, FLAT]
+
+    def _headline(self) -> str:
+        return self.card._headline()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per effect of a hierarchical model; else one per model and campaign that was held out."""
+        card = self.card
+        if isinstance(card.model, Hierarchical):
+            sds = card.model.prior.log_sds.items()
+            return pd.DataFrame([{"effect": k, "median sd": float(np.exp(n.mean)), "log sd": n.sd} for k, n in sds])
+        return pd.DataFrame(
+            [
+                {"model": model, "held out by": by.removeprefix("held out by "), "campaign": campaign, **figures}
+                for model, parts in card.evaluation.items()
+                for by, campaigns in parts.items()
+                if by.startswith("held out")
+                for campaign, figures in campaigns.items()
+            ]
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """The terms in the order in which they left, if any did; then the rows."""
+        decimals = {"chi2": 1, "dropped": 0}
+        eliminated = (
+            Table(pd.DataFrame(parts["elimination"]["terms"]), f"Terms, down to {model}", decimals)
+            for model, parts in self.card.evaluation.items()
+            if "elimination" in parts
+        )
+        effects = isinstance(self.card.model, Hierarchical)
+        return (*eliminated, Table(self.to_frame(), "Effects" if effects else "On held-out queries and campaigns"))
 
 
 @verb("Fit a relevance model on past campaigns.")
@@ -26,12 +63,12 @@ def fit(
     output: Output,
     out: CardFolder,
     without: Annotated[list[str] | None, About("Leave this campaign out.", metavar="NAME", kind=str, many=True)] = None,
-) -> None:
+) -> FittedCard:
     """Fit a relevance model on past campaigns and write it as a card: hierarchical, or ordinal with fallbacks.
 
     Example: probeval fit campaigns/* --without trec8-adhoc -o models/mine
     """
-    messages, output_format, folders = output.messages, output.output_format, cast("list[Path]", given.campaigns)
+    messages, folders = output.messages, cast("list[Path]", given.campaigns)
     names = [path.resolve().name for path in folders]
     for name in without or []:
         if name not in names:
@@ -41,23 +78,4 @@ def fit(
     for finding in card.model.check():
         messages.say(str(finding))
     messages.say(f"Written to {out}/card.json; use it with --model {out}.")
-    if isinstance(card.model, Hierarchical):
-        rows = [
-            {"effect": k, "median sd": float(np.exp(n.mean)), "log sd": n.sd}
-            for k, n in card.model.prior.log_sds.items()
-        ]
-        write(pd.DataFrame(rows), card.to_dict(), output_format)
-        return
-    rows = [
-        {"model": model, "held out by": by.removeprefix("held out by "), "campaign": campaign, **figures}
-        for model, parts in card.evaluation.items()
-        for by, campaigns_ in parts.items()
-        if by.startswith("held out")
-        for campaign, figures in campaigns_.items()
-    ]
-    for model, parts in card.evaluation.items():
-        if given.select is not None and output_format not in (OutputFormat.csv, OutputFormat.json):
-            table = pd.DataFrame(parts["elimination"]["terms"])
-            write_table(table, output_format, title=f"Terms, down to {model}", decimals={"chi2": 1, "dropped": 0})
-            messages.say("")
-    write(pd.DataFrame(rows), card.to_dict(), output_format)
+    return FittedCard(card)

@@ -270,10 +270,9 @@ def load_mapping(name: str) -> SatMapping:
     """
     if is_users_file(name):
         users = read_users_file(Path(name))
-        if users["mapping"] is None:
+        if users.mapping is None:
             raise SatisfactionError(f"{name}: has no mapping to satisfaction: its answers cover too few scores.")
-        curve = users["mapping"]
-        return SatMapping(tuple(curve["coefficients"]), users["name"], curve["residual"], users["origin"])
+        return SatMapping(users.mapping.coefficients, users.name, users.mapping.residual, users.origin)
     known = published_mappings()
     if name not in known:
         raise SatisfactionError(f"No published mapping {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")

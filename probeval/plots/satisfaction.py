@@ -60,9 +60,9 @@ def plot_agreement(agreement: Agreement, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_satisfaction(users: Satisfaction, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+def plot_satisfaction(users: Satisfaction, *, ax: Axes | None = None) -> Axes:
     """Plot P(Sat) of each system with its interval and its band for a new query, and P(Succ); best on top."""
-    table = users.to_frame(level=level)
+    table = users.to_frame()
     n = len(table)
     row, size = (0.24, 8) if n <= CROWDED else (0.15, 7)
     ax = new_axes(ax, 6.4, 1.4 + row * n)
@@ -74,7 +74,7 @@ def plot_satisfaction(users: Satisfaction, *, level: float = 0.95, ax: Axes | No
     ax.set_yticks(y, shorten(table["system"]), fontsize=size)
     ax.set_ylim(n - 0.5, -0.5)
     ax.set_xlim(0, 1)
-    ax.set_xlabel(f"share of users, or of queries; {level:.0%} intervals; mapping {literal(users.mapping.name)}")
+    ax.set_xlabel(f"share of users, or of queries; {users.level:.0%} intervals; mapping {literal(users.mapping.name)}")
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=3, frameon=False, fontsize=8)
     clean(ax)
     return ax

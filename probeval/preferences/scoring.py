@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -20,14 +20,14 @@ from probeval.data.judgments import Judgments
 from probeval.data.magnitudes import as_magnitudes
 from probeval.data.tables import read_table
 from probeval.data.votes import Votes, as_votes
+from probeval.display import Table
 from probeval.errors import DataError, did_you_mean
 from probeval.preferences.magnitudes import mean_numbers, normalised_magnitudes
 from probeval.preferences.ratios import ratio_scores
 from probeval.preferences.shares import combine_questions, grades_by_shares, relevance_shares, win_shares
-from probeval.results import Result
-from probeval.schema import records
+from probeval.results import UNSET, Result, UnsetType, rows
 
-__all__ = ["SCORING", "DocumentScores", "DocumentScoresDocument", "ScoredDocument", "score_documents"]
+__all__ = ["SCORING", "DocumentScores", "ScoredDocument", "score_documents"]
 
 SCORING = {
     "win-shares": "the share of a document's comparisons in which it was preferred",
@@ -40,86 +40,49 @@ OF_PAIRS = ("win-shares", "relevance-shares", "ratios")
 PAIR = ["query", "doc"]
 
 
-class ScoredDocument(TypedDict):
-    """A document of a query.
-
-    Parameters
-    ----------
-    score, answers
-        The score, and the number of answers that it rests on.
-    sd
-        With ratios alone: the standard deviation of the logarithm of the score; null if the answers leave no degree of
-        freedom.
-    grade
-        With shares of grades: the grade.
-    """
+@dataclass(frozen=True)
+class ScoredDocument:
+    """A document of a query."""
 
     query: str
     doc: str
     score: float
-    answers: int
-    sd: NotRequired[float | None]
-    grade: NotRequired[int]
-
-
-class DocumentScoresDocument(TypedDict):
-    """Scores of documents.
-
-    Parameters
-    ----------
-    methods
-        The method; several are combined.
-    shares
-        The share of each grade, or null if there are no grades.
-    """
-
-    methods: list[str]
-    shares: list[float] | None
-    pairs: list[ScoredDocument]
+    answers: Annotated[int, "The number of answers that the score rests on."]
+    sd: Annotated[
+        float | UnsetType | None,
+        "With ratios alone: the standard deviation of the logarithm of the score; null if the answers leave no degree "
+        "of freedom.",
+    ] = UNSET
+    grade: Annotated[int | UnsetType, "With shares of grades: the grade."] = UNSET
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DocumentScores(Result):
-    """Scores of documents by one of :data:`SCORING`, or by several combined.
+    """Scores of documents by one of :data:`SCORING`, or by several combined."""
 
-    Parameters
-    ----------
-    methods
-        The methods.
-    rows
-        One row per query and document: ``query``, ``doc``, ``score``, ``answers``; ``sd`` with ratios; ``grade`` with
-        shares of grades.
-    shares
-        The share of each grade, if there are grades.
-    """
-
-    methods: tuple[str, ...]
-    rows: pd.DataFrame
-    shares: tuple[float, ...] | None = None
+    methods: Annotated[tuple[str, ...], "The method; several are combined."]
+    pairs: Annotated[tuple[ScoredDocument, ...], "One entry per query and document, the best of a query first."]
+    shares: Annotated[tuple[float, ...] | None, "The share of each grade, or null if there are no grades."] = None
 
     def _headline(self) -> str:
-        n, queries = len(self.rows), self.rows["query"].nunique()
+        n, queries = len(self.pairs), len({pair.query for pair in self.pairs})
         return (
             f"{n:,} document{'s' * (n != 1)} of {queries:,} {'query' if queries == 1 else 'queries'} by "
             f"{' and '.join(self.methods)}"
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per query and document, the best of a query first."""
-        return self.rows.copy()
+    def tables(self) -> tuple[Table]:
+        """One row per query and document."""
+        return (Table(self.to_frame(), "Scores of documents"),)
+
+    def sentences(self) -> tuple[str]:
+        """What was scored, and how."""
+        return (f"{self._headline()}.",)
 
     def to_judgments(self) -> Judgments:
         """The grades if there are any, else the scores, as judgments."""
-        values = self.rows["score" if self.shares is None else "grade"].to_numpy(dtype=float)
-        return Judgments.rows(self.rows["query"].tolist(), self.rows["doc"].tolist(), values)
-
-    def to_dict(self) -> DocumentScoresDocument:
-        """The scores as plain data, as ``probeval aggregate --format json`` prints them."""
-        return {
-            "methods": list(self.methods),
-            "shares": None if self.shares is None else list(self.shares),
-            "pairs": records(self.rows, ScoredDocument),
-        }
+        values = [pair.score if pair.grade is UNSET else pair.grade for pair in self.pairs]
+        return Judgments.rows([pair.query for pair in self.pairs], [pair.doc for pair in self.pairs], np.array(values))
 
 
 def score_documents(
@@ -173,16 +136,18 @@ def score_documents(
         raise DataError(f"{apart[0]} cannot be combined with others: only {', '.join(OF_PAIRS)} can.")
     try:
         if apart:
-            rows = (_magnitudes if apart == ["magnitudes"] else _means)(answers, path)
+            scored = (_magnitudes if apart == ["magnitudes"] else _means)(answers, path)
         else:
-            rows = _of_pairs(answers, path, names, bias, shift)
+            scored = _of_pairs(answers, path, names, bias, shift)
     except DataError as error:
         raise error if path is None or error.path is not None else DataError(str(error), path=path) from None
-    rows = rows.sort_values(["query", "score", "doc"], ascending=[True, False, True], ignore_index=True)
-    if shares is None:
-        return DocumentScores(names, rows)
-    grades = [grades_by_shares(part["score"], shares, ids=part["doc"].tolist()) for _, part in rows.groupby("query")]
-    return DocumentScores(names, rows.assign(grade=np.concatenate(grades)), tuple(map(float, shares)))
+    scored = scored.sort_values(["query", "score", "doc"], ascending=[True, False, True], ignore_index=True)
+    if shares is not None:
+        parts = (part for _, part in scored.groupby("query"))
+        grades = [grades_by_shares(part["score"], shares, ids=part["doc"].tolist()) for part in parts]
+        scored = scored.assign(grade=np.concatenate(grades))
+    pairs = rows(ScoredDocument, **{str(name): scored[name].to_numpy() for name in scored})
+    return DocumentScores(names, pairs, None if shares is None else tuple(map(float, shares)))
 
 
 def _table(answers: Any, path: Path | None) -> pd.DataFrame:
@@ -198,15 +163,15 @@ def _of_pairs(answers: Any, path: Path | None, names: Sequence[str], bias: float
     }
     found = []
     for name in names:
-        rows = ways[name](given).rename(columns={"share": "score"})
-        if rows.empty:
+        scored = ways[name](given).rename(columns={"share": "score"})
+        if scored.empty:
             raise DataError(f"no answer gives {name.replace('-', ' ')}.")
-        found.append(rows)
+        found.append(scored)
     if len(found) == 1:
         return found[0]
-    indexed = [rows.set_index(PAIR) for rows in found]
-    scores = pd.concat([rows["score"] for rows in indexed], axis=1)
-    counts = pd.concat([rows["answers"] for rows in indexed], axis=1).max(axis=1)
+    indexed = [scored.set_index(PAIR) for scored in found]
+    scores = pd.concat([scored["score"] for scored in indexed], axis=1)
+    counts = pd.concat([scored["answers"] for scored in indexed], axis=1).max(axis=1)
     lacking = np.argwhere(scores.isna().to_numpy())
     if lacking.size:
         row, which = lacking[0]
@@ -250,8 +215,8 @@ def _numbers(table: pd.DataFrame, kind: str, path: Path | None) -> pd.DataFrame:
 
 
 def _magnitudes(answers: Any, path: Path | None) -> pd.DataFrame:
-    rows = normalised_magnitudes(_numbers(_table(answers, path), "magnitude", path))
-    logs = rows.assign(log=np.log(rows["magnitude"])).groupby(PAIR, as_index=False)
+    scored = normalised_magnitudes(_numbers(_table(answers, path), "magnitude", path))
+    logs = scored.assign(log=np.log(scored["magnitude"])).groupby(PAIR, as_index=False)
     found = logs.agg(score=("log", "mean"), answers=("log", "size"))
     return found.assign(score=np.exp(found["score"]))
 
@@ -266,5 +231,5 @@ def _means(answers: Any, path: Path | None) -> pd.DataFrame:
     given = votes.judgments
     score = given.grades("mean")
     known = np.flatnonzero(~np.isnan(score))
-    rows = given.pool.to_frame().iloc[known][PAIR].reset_index(drop=True)
-    return rows.assign(score=score[known], answers=np.bincount(given.pair, minlength=len(score))[known])
+    pairs = given.pool.to_frame().iloc[known][PAIR].reset_index(drop=True)
+    return pairs.assign(score=score[known], answers=np.bincount(given.pair, minlength=len(score))[known])

@@ -2,7 +2,7 @@
 
 from probeval.reports.meta import report_meta
 from probeval.reports.milestones import Milestone, milestone, milestone_table
-from probeval.reports.page import Facts, Figure, Page, Prose, Quote, Section, Table, render, write_report
+from probeval.reports.page import Facts, Figure, Page, Prose, Quote, Section, render, write_report
 from probeval.reports.pages import paragraph, report_campaign, report_evaluation
 from probeval.reports.pools import report_pools
 from probeval.reports.results import EffectSize, ReportResults
@@ -19,7 +19,6 @@ __all__ = [
     "Quote",
     "ReportResults",
     "Section",
-    "Table",
     "milestone",
     "milestone_table",
     "paragraph",

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from probeval.display import Table
 from probeval.plots import plot_measures, plot_rates
 from probeval.reliability.paired import TESTS
-from probeval.reports.page import Page, Part, Prose, Section, Table, between
+from probeval.reports.page import Page, Part, Prose, Section, between
 from probeval.reports.pictures import draw
 from probeval.reports.studies import report_study, study_page
 from probeval.studies import MetaCollection, MetaStudy, PairTests, StudiedMeasure
@@ -163,7 +164,7 @@ def _beside(study: MetaStudy) -> Section:
                 f"At alpha {study.alpha:g}. Measures are with all tests together, and tests with all measures and "
                 "scales together; - where a campaign has no such measure."
             ),
-            *(Table.of(_aligned(found), BESIDE[figure]) for figure, found in columns.items()),
+            *(Table(_aligned(found), BESIDE[figure]) for figure, found in columns.items()),
         ),
     )
 
@@ -192,7 +193,7 @@ def _measures(study: MetaStudy) -> tuple[Part, ...]:
             caption=f"{part.campaign}: reliability of differences (E rho^2) and of scores (Phi), with "
             f"{study.level:.0%} intervals.",
         )
-        parts += [picture, Table.of(_titled(tables[part.campaign]), f"{part.campaign}: measures and scales.")]
+        parts += [picture, Table(_titled(tables[part.campaign]), f"{part.campaign}: measures and scales.")]
     return tuple(parts)
 
 
@@ -226,7 +227,7 @@ def _tests(study: MetaStudy) -> tuple[Part, ...]:
                 ),
             )
         ]
-        parts.append(Table.of(_titled(part.tests_frame(study.alpha)), f"{part.campaign}: tests."))
+        parts.append(Table(_titled(part.tests_frame(study.alpha)), f"{part.campaign}: tests."))
     return tuple(parts)
 
 
@@ -236,7 +237,7 @@ def _levels(study: MetaStudy) -> tuple[Part, ...]:
         for rate, caption in LEVELS.items():
             frame = part.levels_frame(rate)
             shown = frame.assign(alpha=[f"{alpha:g}" for alpha in frame["alpha"]])
-            found.append(Table.of(shown, f"{part.campaign}: {caption}"))
+            found.append(Table(shown, f"{part.campaign}: {caption}"))
     return tuple(found)
 
 
@@ -250,7 +251,7 @@ def _stability(study: MetaStudy) -> tuple[Part, ...]:
     for part in study.campaigns:
         frame = part.stability_frame()
         shown = frame.assign(**{name: [f"{x:g}" for x in frame[name]] for name in ("p above", "up to")})
-        parts.append(Table.of(shown, f"{part.campaign}: differences between two p-values of a test."))
+        parts.append(Table(shown, f"{part.campaign}: differences between two p-values of a test."))
     return tuple(parts)
 
 

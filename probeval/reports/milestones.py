@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -24,40 +25,29 @@ from probeval.arrays import Floats
 from probeval.display import Record
 from probeval.errors import ProbevalWarning, ReliabilityError
 from probeval.reliability import GStudy, gstudy
+from probeval.results import frame
 from probeval.scores import ScoreEstimate, Scores, evaluate
 from probeval.selection import JudgingState
 from probeval.streams import Purpose, stream
 
 __all__ = ["Milestone", "as_judged", "draw_queries", "milestone", "milestone_table"]
 
-MOST = 20_000_000  # drawn scores in memory
+MAX_DRAWN_SCORES = 20_000_000  # drawn scores in memory
 
 
 @dataclass(frozen=True, repr=False)
 class Milestone(Record):
-    """Confidence and reliability after a number of judgments.
+    """Results after a number of judgments."""
 
-    Parameters
-    ----------
-    judged
-        The number of judged pairs of the pool.
-    confidence, expected_tau, p_best
-        Of the ranking: mean confidence over pairs of systems, expected tau, and the highest P(best).
-    half_width
-        The mean half-width of the scores' 95% intervals, for these queries.
-    erho2, phi
-        The reliability of the current scores; ``_lower`` and ``_upper`` are its 95% interval, from unjudged pairs.
-    """
-
-    judged: int
-    confidence: float
-    expected_tau: float
-    p_best: float
-    half_width: float
-    erho2: float
+    judged: Annotated[int, "The number of judged pairs of the pool."]
+    confidence: Annotated[float, "The mean confidence over pairs of systems."]
+    expected_tau: Annotated[float, "The expected tau of the ranking."]
+    p_best: Annotated[float, "The probability that the first system is the best."]
+    half_width: Annotated[float, "The mean half-width of the scores' 95% intervals, for these queries."]
+    erho2: Annotated[float, "The relative reliability of the current scores; the interval is from unjudged pairs."]
     erho2_lower: float
     erho2_upper: float
-    phi: float
+    phi: Annotated[float, "Their absolute reliability."]
     phi_lower: float
     phi_upper: float
 
@@ -65,7 +55,7 @@ class Milestone(Record):
 def draw_queries(estimate: ScoreEstimate, *, n: int = 1000) -> Scores:
     """Return joint draws of the score of every system on every query, for reliability and satisfaction."""
     runs = estimate.estimation.runs
-    most = max(2, MOST // max(len(runs.systems) * len(runs.queries), 1))
+    most = max(2, MAX_DRAWN_SCORES // max(len(runs.systems) * len(runs.queries), 1))
     rng = stream(estimate.estimation.seed, len(estimate.judgments), Purpose.QUERY_SCORES)
     return evaluate(
         runs,
@@ -139,4 +129,4 @@ def _reliability(scores: Scores) -> dict[str, Floats]:
 
 def milestone_table(milestones: Sequence[Milestone]) -> pd.DataFrame:
     """Return one row per milestone."""
-    return pd.DataFrame([asdict(m) for m in milestones])
+    return frame(milestones, Milestone)

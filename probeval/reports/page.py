@@ -11,14 +11,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from probeval.data.files import write_bytes
-from probeval.display import Record
+from probeval.display import Record, Table
 
-__all__ = ["Facts", "Figure", "Page", "Part", "Prose", "Quote", "Section", "Table", "render", "write_report"]
+__all__ = ["Facts", "Figure", "Page", "Part", "Prose", "Quote", "Section", "TableText", "render", "write_report"]
 
-SHORT = 20  # rows of a table that are shown; those of a longer one are folded
+UNFOLDED_ROWS = 20  # rows of a table that are shown; those of a longer one are folded
 NUMBER = re.compile(r"[-+<>]?[\d,.]+%?|-|never")
 
 
@@ -57,43 +55,33 @@ class Figure(Record):
 
 
 @dataclass(frozen=True, repr=False)
-class Table(Record):
-    """A table of text; columns of numbers are aligned to the right, and rows past the first 20 are folded.
+class TableText(Record):
+    """The text of a table on a page; rows past the first 20 are folded."""
 
-    Parameters
-    ----------
-    columns
-        The names of the columns.
-    rows
-        Cells as text.
-    numeric
-        Which columns hold numbers.
-    caption
-        The caption.
-    """
-
+    caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    numeric: tuple[bool, ...]
-    caption: str
     kind: str = "table"
+
+    @classmethod
+    def of(cls, table: Table) -> TableText:
+        """The cells of a table: numbers with four decimals, whole counts, a dash for missing values.
+
+        >>> TableText.of(Table(pd.DataFrame({"system": ["a"], "mean": [0.25], "n": [1200]}), "Scores")).rows
+        (('a', '0.2500', '1,200'),)
+        """
+        rows = tuple(tuple(map(cell, row)) for row in table.frame.itertuples(index=False))
+        return cls(table.title or "", tuple(map(str, table.frame.columns)), rows)
+
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """Which columns are all numbers, and so aligned to the right."""
+        return tuple(all(NUMBER.fullmatch(row[i]) for row in self.rows) for i in range(len(self.columns)))
 
     @property
     def folded(self) -> int:
         """The number of rows that are shown on request; a few more than the limit are not folded."""
-        return len(self.rows) - SHORT if len(self.rows) > SHORT + 5 else 0
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame, caption: str) -> Table:
-        """Build from a data frame: numbers with four decimals, whole counts, a dash for missing values.
-
-        >>> Table.of(pd.DataFrame({"system": ["a"], "mean": [0.25], "n": [1200]}), "Scores").rows
-        (('a', '0.2500', '1,200'),)
-        """
-        names = tuple(map(str, frame.columns))
-        rows = tuple(tuple(map(cell, row)) for row in frame.itertuples(index=False))
-        numeric = tuple(all(NUMBER.fullmatch(row[i]) for row in rows) for i in range(len(names)))
-        return cls(names, rows, numeric, caption)
+        return len(self.rows) - UNFOLDED_ROWS if len(self.rows) > UNFOLDED_ROWS + 5 else 0
 
 
 Part = Prose | Quote | Facts | Figure | Table
@@ -176,9 +164,15 @@ def render(page: Page) -> str:
     return environment.get_template("report.html").render(page=page, parts=_numbered(page.sections))
 
 
-def _numbered(sections: Sequence[Section]) -> dict[str, list[tuple[str, Part]]]:
-    """Return the parts of every section, each with a unique id."""
-    return {s.key: [(f"{s.key}-{i}", part) for i, part in enumerate(s.parts, start=1)] for s in sections}
+def _numbered(sections: Sequence[Section]) -> dict[str, list[tuple[str, Part | TableText]]]:
+    """Return the parts of every section, each with a unique id, and tables as text."""
+    return {
+        s.key: [
+            (f"{s.key}-{i}", TableText.of(part) if isinstance(part, Table) else part)
+            for i, part in enumerate(s.parts, start=1)
+        ]
+        for s in sections
+    }
 
 
 def write_report(page: Page, path: str | PathLike[str]) -> Path:

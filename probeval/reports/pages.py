@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 import numpy as np
 import pandas as pd
 
+from probeval.display import Table
 from probeval.errors import ModelError, ProbevalError, ProbevalWarning
 from probeval.relevance import Choice, choose_model
 from probeval.reporting import SILENT, Reporter
 from probeval.reports import queries, satisfaction, sections, teams, two
-from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, Table, percent
+from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, percent
 from probeval.reports.results import TWO, WRITING, ReportResults
 
 if TYPE_CHECKING:
@@ -308,7 +309,7 @@ def _audit(audited: AuditReport) -> Section:
     parts: list[Part] = [Prose(sentence) for sentence in audited.sentences()]
     if audited.sample is not None:
         caption = "The level of each system by the model and by the sample, with limits that hold at every look."
-        parts.append(Table.of(audited.to_frame(), caption))
+        parts.append(Table(audited.to_frame(), caption))
     return Section("audit", "Audit", tuple(parts))
 
 
@@ -336,7 +337,7 @@ def _people(status: Status) -> Section:
         )
         shown = shown.assign(seconds=[("-" if pd.isna(s) else f"{s:.1f}") for s in shown["seconds"]])
         parts.append(
-            Table.of(
+            Table(
                 shown.rename(columns={"seconds": "seconds each"}),
                 "Bias: mean difference from the other assessors on shared pairs, in grades ± standard error.",
             )

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pandas as pd
 
-from probeval.display import Table as ResultTable
+from probeval.display import Table
 from probeval.plots import plot_multiplicity, plot_pools, plot_trends
-from probeval.reports.page import Page, Prose, Section, Table
+from probeval.reports.page import Page, Prose, Section
 from probeval.reports.pictures import draw
 from probeval.reports.studies import report_study, study_page
 from probeval.studies.pools import CollectionPool, PoolRow, PoolStudy
@@ -108,26 +108,26 @@ def _figures(study: PoolStudy) -> Iterator[tuple[str, str, str]]:
         )
 
 
-def _table(view: ResultTable, caption: str) -> Table:
+def _table(view: Table, caption: str) -> Table:
     """Return a table with the decimals of a view, and spaces in its names where lines may break."""
     shown = {}
     for name in view.frame.columns:
         column, decimals = view.frame[name], view.decimals.get(str(name), DECIMALS)
         text = [CUT.sub("\\1\N{NO-BREAK SPACE}", cell_text(value, decimals)) for value in column]
         shown[str(name).replace("_", " ")] = text
-    return Table.of(pd.DataFrame(shown), caption)
+    return Table(pd.DataFrame(shown), caption)
 
 
-def _facts(study: PoolStudy, view: ResultTable) -> Table:
+def _facts(study: PoolStudy, view: Table) -> Table:
     """Return one row per fact, and one column per campaign."""
     rows = [
         (str(name).replace("_", " "), *(cell_text(value, view.decimals.get(str(name), DECIMALS)) for value in column))
         for name, column in study.facts_frame().drop(columns=["campaign", "deep"]).items()
     ]
-    return Table.of(pd.DataFrame(rows, columns=["what", *study.names], dtype=object), CAPTIONS["facts"])
+    return Table(pd.DataFrame(rows, columns=["what", *study.names], dtype=object), CAPTIONS["facts"])
 
 
-def _by_campaign(study: PoolStudy, view: ResultTable, caption: str, leave: Sequence[str] = ()) -> Iterator[Table]:
+def _by_campaign(study: PoolStudy, view: Table, caption: str, leave: Sequence[str] = ()) -> Iterator[Table]:
     """Yield one table per campaign, without the columns that are empty for it."""
     for name in study.names:
         frame = view.frame[view.frame["campaign"] == name].drop(columns=["campaign", *leave])

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats, Ints
-from probeval.reports.page import Part, Prose, Section, Table, between, percent
+from probeval.display import Table
+from probeval.reports.page import Part, Prose, Section, between, percent
 from probeval.reports.results import ReportResults
 from probeval.scores.two_systems import probability
 
@@ -93,7 +94,7 @@ def _differences(found: ReportResults, names: list[str], first: int, second: int
         for q in most
     ]
     shown = f"the {len(rows)} queries" if len(names) > len(rows) else "queries"
-    return Table.of(pd.DataFrame(rows), f"{a} minus {b}: {shown} where they differ most, by the expected difference.")
+    return Table(pd.DataFrame(rows), f"{a} minus {b}: {shown} where they differ most, by the expected difference.")
 
 
 def _each(found: ReportResults, names: list[str], hardest: Ints, mean: Floats, judged: Ints, pool: Ints) -> Table:
@@ -114,7 +115,7 @@ def _each(found: ReportResults, names: list[str], hardest: Ints, mean: Floats, j
     if mean.shape[0] == 1:
         table = table.drop(columns=["sd over systems", "best system", "its score"])
     caption = f"Queries by the mean {found.scores.metric} over systems, the hardest first, and their judged pairs."
-    return Table.of(table, caption + _cut(len(names), len(rows), "queries"))
+    return Table(table, caption + _cut(len(names), len(rows), "queries"))
 
 
 def _table(
@@ -135,7 +136,7 @@ def _table(
         f"{found.scores.metric} of each system on each query, the hardest query first, the best system on the left"
     )
     caption += f"; {found.level:.0%} intervals, none where every pair that counts is judged."
-    return Table.of(
+    return Table(
         pd.DataFrame(rows, columns=["query", *(found.scores.systems[s] for s in shown)]),
         caption + _cut(len(order), len(shown), "systems") + _cut(len(names), len(rows), "queries"),
     )

@@ -256,7 +256,7 @@ class ReportResults(Record):
         mapping = mapping_for(metric, scale) if self.mapping is None else self.mapping
         known = self.agreement or published_agreements().get(mapping.name)
         target = "collection" if self.population is None else "population"
-        return Satisfaction.of(self.by_query, mapping, agreement=known, target=target)
+        return Satisfaction.of(self.by_query, mapping, agreement=known, target=target, level=self.level)
 
     def effect(self, a: str, b: str) -> EffectSize:
         """Return the difference of two systems, for the population of queries if there are several queries."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from probeval.display import Table
 from probeval.errors import ProbevalError
 from probeval.plots import plot_satisfaction
-from probeval.reports.page import Figure, Part, Prose, Section, Table, between
+from probeval.reports.page import Figure, Part, Prose, Section, between
 from probeval.reports.pictures import draw
 from probeval.reports.results import ReportResults
 from probeval.satisfaction import Satisfaction, predict_query
@@ -19,7 +20,7 @@ def users(found: ReportResults) -> Section:
     title = "User satisfaction"
     try:
         satisfied = found.users
-        table = satisfied.to_frame(level=found.level)
+        table = satisfied.to_frame()
     except ProbevalError as error:
         return Section("users", title, (Prose(str(error)),))
     shown = pd.DataFrame(
@@ -36,7 +37,7 @@ def users(found: ReportResults) -> Section:
     parts: list[Part] = [
         Prose(f"By the mapping {satisfied.mapping.name} ({satisfied.mapping.origin}): other users may differ."),
         _users_picture(found),
-        Table.of(
+        Table(
             shown,
             f"P(Sat): share of users satisfied with a list. P(Succ): share of queries that satisfy most users. "
             f"{found.level:.0%} intervals.",
@@ -44,7 +45,7 @@ def users(found: ReportResults) -> Section:
     ]
     order = found.ranking.order
     if len(order) > 1:
-        parts.append(Prose(f"{satisfied.compare(order[0], order[1], level=found.level)}."))
+        parts.append(Prose(f"{satisfied.compare(order[0], order[1])}."))
     return Section("users", title, tuple(parts))
 
 
@@ -70,11 +71,11 @@ def new_query(found: ReportResults) -> tuple[Section, ...]:
             f"{level:.0%} above": score.above,
         }
         if users is not None:
-            sat = users.new_query(system, level=level)
+            sat = users.new_query(system)
             row |= {"P(Sat)": sat.mean, "interval of P(Sat)": between(sat.lower, sat.upper)}
             row[f"P(Sat) {level:.0%} above"] = sat.above
         rows.append(row)
-    table = Table.of(
+    table = Table(
         pd.DataFrame(rows),
         f"What to expect on one new query of the same kind: the mean, the two-sided {level:.0%} interval, and the "
         f"value that {level:.0%} of new queries reach. These limits are for a single query, not for the mean.",
@@ -84,7 +85,7 @@ def new_query(found: ReportResults) -> tuple[Section, ...]:
 
 def _users_picture(found: ReportResults) -> Figure:
     return draw(
-        plot_satisfaction(found.users, level=found.level),
+        plot_satisfaction(found.users),
         key="users-picture",
         alt=f"Share of satisfied users, and of queries that satisfy most, for {len(found.scores.systems)} systems",
         caption="Mean P(Sat) with its interval, the band for a new query, and P(Succ).",

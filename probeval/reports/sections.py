@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from probeval.display import Table
 from probeval.errors import ProbevalError, ProbevalWarning
 from probeval.plots import (
     plot_components,
@@ -20,7 +21,7 @@ from probeval.plots import (
 from probeval.relevance import Card, Choice
 from probeval.reliability import Estimate
 from probeval.reports.milestones import Milestone, milestone_table
-from probeval.reports.page import Part, Prose, Section, Table, between, percent
+from probeval.reports.page import Part, Prose, Section, between, percent
 from probeval.reports.pictures import draw
 from probeval.reports.results import AHEAD, TARGET, EffectSize, ReportResults
 from probeval.reports.teams import team_of
@@ -72,7 +73,7 @@ def ranking(found: ReportResults) -> Section:
             + "".join(f" {sentence}" for sentence in found.ranking.at(found.level).ties())
             + (UPSETS if (np.diff(table["p_best"]) > NOISE).any() else "")
         ),
-        Table.of(
+        Table(
             shown,
             "The interval is for these queries; its width comes from unjudged pairs. ± is the half-width for other "
             "queries of the same kind, from unjudged pairs and sampling of queries."
@@ -97,7 +98,7 @@ def pairs(found: ReportResults) -> Section:
             )
         )
     if len(order) > 1:
-        parts.append(Table.of(_neighbours(found, order), _neighbours_caption(found)))
+        parts.append(Table(_neighbours(found, order), _neighbours_caption(found)))
     return Section("pairs", "Pairwise comparisons", tuple(parts))
 
 
@@ -172,7 +173,7 @@ def judging(found: ReportResults) -> Section:
     ]
     if scores.judged:
         parts.append(
-            Table.of(_grades(found), "Grades of the judged pairs, and grades that the model expects for the others.")
+            Table(_grades(found), "Grades of the judged pairs, and grades that the model expects for the others.")
         )
     table = milestone_table(marks)
     if len(marks) > 1:
@@ -200,7 +201,7 @@ def judging(found: ReportResults) -> Section:
         **{f"{name} as judged": [_estimate(row, name) for _, row in table.iterrows()] for name in ("erho2", "phi")}
     )
     parts.append(
-        Table.of(
+        Table(
             shown.rename(columns={"expected_tau": "expected tau", "half_width": "mean ±", "erho2 as judged": "E ρ²",
                                   "phi as judged": "Φ"}),
             "E ρ² and Φ, from 0 to 1: stability of differences between systems and of scores over new queries. Here "
@@ -279,7 +280,7 @@ def reliability(found: ReportResults) -> Section:
             + "; ".join(f"{p.query:g} queries E rho squared {p.erho2.value:.2f}" for p in plan.points),
             caption=f"Reliability against the number of queries, with all pairs judged. Dashed: {TARGET:g}.",
         ),
-        Table.of(_needed(found), "Queries needed for a target, with all pairs judged, and how many more than now."),
+        Table(_needed(found), "Queries needed for a target, with all pairs judged, and how many more than now."),
         *more_judgments(found),
     ]
     return Section("reliability", "Reliability and sample size", tuple(parts))
@@ -343,12 +344,12 @@ def labels(found: ReportResults) -> tuple[Section, ...]:
             "Labels measure relevance with errors. The slope is their change, in standard deviations, per logit of "
             "relevance; noise is the part of a single label that relevance does not explain."
         ),
-        Table.of(sources, "Each source of labels"),
+        Table(sources, "Each source of labels"),
         Prose(" ".join(report.sentences())),
     ]
     if len(named):
-        parts.append(Table.of(named, "Shifts of labels towards teams that are found, or cannot be ruled out"))
-    parts.append(Table.of(report.rankings(), "The ranking, were labels worth something else"))
+        parts.append(Table(named, "Shifts of labels towards teams that are found, or cannot be ruled out"))
+    parts.append(Table(report.rankings(), "The ranking, were labels worth something else"))
     return (Section("labels", "The sources of labels", tuple(parts)),)
 
 
@@ -376,7 +377,7 @@ def _evidence(card: Card) -> list[Part]:
     if isinstance(stated, Mapping):
         rows = [{"stated confidence": name, **facts} for name, facts in stated.items() if isinstance(facts, Mapping)]
         parts.append(
-            Table.of(pd.DataFrame(rows), "Pairs of systems of held-out campaigns: stated confidence and accuracy.")
+            Table(pd.DataFrame(rows), "Pairs of systems of held-out campaigns: stated confidence and accuracy.")
         )
     rows = _held_out(card.evaluation)
     if rows:
@@ -384,7 +385,7 @@ def _evidence(card: Card) -> list[Part]:
             "Predictions for pairs of held-out campaigns. Ratio: stated variance over squared error; 1 is calibrated, "
             "less is overconfident."
         )
-        parts.append(Table.of(pd.DataFrame(rows), caption))
+        parts.append(Table(pd.DataFrame(rows), caption))
     if not parts:
         parts.append(Prose("The card has no figures on held-out campaigns: probeval validate computes them."))
     return parts

@@ -14,9 +14,10 @@ from typing import Any
 import pandas as pd
 
 from probeval.data.files import read_bytes
+from probeval.display import Table
 from probeval.errors import DataError
 from probeval.plots import plot_trajectory
-from probeval.reports.page import Page, Part, Prose, Quote, Section, Table
+from probeval.reports.page import Page, Part, Prose, Quote, Section
 from probeval.reports.pages import reproduction
 from probeval.reports.pictures import draw
 from probeval.simulation import Bins, Point, ReplaySetup, Simulation, Trajectory, TrajectoryStep
@@ -90,8 +91,8 @@ def report_simulation(
         lead=f"{_setting(document)} {headline}",
         figures=figures,
         sections=(
-            Section("stops", "Stopping points", (*_spread(outcomes), Table.of(_stops(document), STOPS))),
-            Section("trajectory", "Trajectories", (*pictures, Table.of(_points(document), POINTS))),
+            Section("stops", "Stopping points", (*_spread(outcomes), Table(_stops(document), STOPS))),
+            Section("trajectory", "Trajectories", (*pictures, Table(_points(document), POINTS))),
             Section("paper", "Summary for a paper", (Quote(_paragraph(document, outcomes)),)),
             reproduction(facts, command),
         ),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from probeval.reports.page import Prose, Section, Table, between, percent
+from probeval.display import Table
+from probeval.reports.page import Prose, Section, between, percent
 from probeval.reports.results import ReportResults
 from probeval.scores import Score
 
@@ -55,7 +56,7 @@ def teams(found: ReportResults) -> tuple[Section, ...]:
                     f"{len(scores.systems)} systems of {len(rows)} teams. Systems of a team often resemble one "
                     "another: the hierarchical model allows for that, and examines labels for shifts towards teams."
                 ),
-                Table.of(
+                Table(
                     pd.DataFrame(rows),
                     "Teams by their best system. The interval is of the mean over the systems of a team, on these "
                     "queries; judged is the share of the pairs that its systems retrieved.",

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pandas as pd
 
+from probeval.display import Table
 from probeval.plots import plot_difference
-from probeval.reports.page import Part, Prose, Section, Table, percent
+from probeval.reports.page import Part, Prose, Section, percent
 from probeval.reports.pictures import draw
 from probeval.reports.results import ReportResults
 from probeval.reports.sections import more_judgments
@@ -90,7 +91,7 @@ def difference(decision: TwoSystems, *, title: str = "The difference") -> Sectio
             caption=f"The difference with its {level:.0%} interval. Right of 0, {here.a} is better."
             + (f" Differences in the band, up to {here.rope:g}, do not matter." if here.rope else ""),
         ),
-        Table.of(
+        Table(
             shown,
             f"{here.a} minus {here.b}. On these queries, unjudged pairs are what is uncertain; on new queries of the "
             f"same kind, the choice of queries as well. A verdict needs a probability of {level:g}.",
@@ -121,7 +122,7 @@ def labels(found: ReportResults) -> tuple[Section, ...]:
     )
     parts: list[Part] = [Prose(sentence) for sentence in used.sentences()]
     if used.used:
-        parts.append(Table.of(shown.fillna({"known": "-"}), caption))
+        parts.append(Table(shown.fillna({"known": "-"}), caption))
     return (Section("labels", "Labels", tuple(parts)),)
 
 
@@ -139,7 +140,7 @@ def next_pairs(found: ReportResults) -> Section:
         known = state.prediction.relevance.take(pairs).to_frame().iloc[pairs.argsort().argsort()]
         table = known[["query", "doc", "mean", "sd"]].rename(columns={"mean": "expected grade"})
         parts.append(
-            Table.of(
+            Table(
                 table.astype({"query": str, "doc": str}),
                 f"The next pairs to judge, the most informative first; probeval next RUNS --goal {goal} gives more.",
             )

@@ -3,67 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Annotated
 
 import numpy as np
 
 from probeval.arrays import Floats
 from probeval.errors import SatisfactionError
 from probeval.metrics.mapping import SatMapping
+from probeval.results import HIDDEN
 from probeval.satisfaction.distributions import POINTS, fit_scores
 
-__all__ = ["NewQuery", "NewQueryDocument", "default_family", "predict_query"]
+__all__ = ["NewQuery", "default_family", "predict_query"]
 
 MOST_FITS = 100  # most draws, evenly spaced, whose fits are mixed into one distribution
 LEAST_POINTS = 100  # of each fit in a mixture: the mixture has at least as many as one fit alone
 ENOUGH = 50  # queries from which on their own scores are the best prediction (Urbano 2013, section 4.2)
 
 
-class NewQueryDocument(TypedDict):
-    """The prediction for one new query.
-
-    Parameters
-    ----------
-    mean, lower, upper
-        Its mean, and the two-sided interval.
-    above, below
-        One-sided: the value that it exceeds with the level's probability, and the value that it stays below.
-    """
-
-    mean: float
-    lower: float
-    upper: float
-    above: float
-    below: float
-
-
 @dataclass(frozen=True)
 class NewQuery:
-    """The distribution of a figure on one new query of the same kind.
-
-    Parameters
-    ----------
-    mean
-        The mean.
-    lower, upper
-        The two-sided interval, which holds the figure with probability ``level``.
-    above, below
-        The one-sided limits: the figure is above the first with probability ``level``, and below the second with that
-        probability.
-    level
-        The probability.
-    """
+    """The distribution of a figure on one new query of the same kind."""
 
     mean: float
-    lower: float
+    lower: Annotated[float, "The two-sided interval, which holds the figure with the level's probability."]
     upper: float
-    above: float
-    below: float
-    level: float = 0.95
-
-    def to_dict(self) -> NewQueryDocument:
-        """The prediction as plain data for JSON."""
-        return {"mean": self.mean, "lower": self.lower, "upper": self.upper, "above": self.above, "below": self.below}
+    above: Annotated[float, "One-sided: the value that the figure exceeds with the level's probability."]
+    below: Annotated[float, "One-sided: the value that it stays below with that probability."]
+    level: Annotated[float, HIDDEN] = 0.95
 
     def __str__(self) -> str:
         return f"{self.mean:.4f} [{self.lower:.4f}, {self.upper:.4f}], {self.level:.0%} above {self.above:.4f}"

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import TypedDict
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -23,13 +23,11 @@ from probeval.errors import DataError, SatisfactionError, did_you_mean
 from probeval.metrics import AnyMetric
 from probeval.metrics.mapping import EDGE, TENTHS, SatMapping, fit_mapping, published_names, tenths
 from probeval.metrics.users_file import is_users_file, read_users_file
-from probeval.results import Result
-from probeval.schema import records
+from probeval.results import Result, key, rows
 
 __all__ = [
     "ANSWERS",
     "Agreement",
-    "AgreementDocument",
     "Preferences",
     "agreement_for",
     "load_agreement",
@@ -45,33 +43,16 @@ ANSWERS = {
 }
 
 
-class AgreementTenth(TypedDict):
-    """Users' preferences for one tenth of the difference between two lists.
-
-    Parameters
-    ----------
-    n
-        How many answers there are.
-    better, neither, worse
-        The shares of users who prefer the better list, neither, the worse one.
-    """
+@dataclass(frozen=True)
+class AgreementTenth:
+    """Users' preferences for one tenth of the difference between two lists."""
 
     lower: float
     upper: float
-    n: int
-    better: float
-    neither: float
-    worse: float
-
-
-class AgreementDocument(TypedDict):
-    """Users' preferences, by tenths of the difference between two lists."""
-
-    name: str
-    origin: str
-    distance_from_ideal: float
-    disagreement: float
-    tenths: list[AgreementTenth]
+    n: Annotated[int, "The number of answers."]
+    better: Annotated[float, "The share of users who prefer the better list; null without answers."]
+    neither: Annotated[float, "The share of those who prefer neither."]
+    worse: Annotated[float, "The share of those who prefer the worse one."]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,8 +64,6 @@ class Agreement(Result):
     better, neither, worse
         The numbers of users who preferred the list with the higher score, neither, or the one with the lower score,
         in each tenth of the absolute difference, shape (10,). Lists with the same score count as neither.
-    name, origin
-        Measure and scale, and the source of the users.
 
     Examples
     --------
@@ -97,8 +76,8 @@ class Agreement(Result):
     better: Ints
     neither: Ints
     worse: Ints
-    name: str = ""
-    origin: str = ""
+    name: Annotated[str, "The measure and the scale of the scores."] = ""
+    origin: Annotated[str, "The source of the users."] = ""
 
     def __post_init__(self) -> None:
         for part in ("better", "neither", "worse"):
@@ -156,35 +135,28 @@ class Agreement(Result):
         whose = "; ".join(filter(None, (self.name, self.origin)))
         return f"{who} of the users notice a difference of {self.noticeable(share):g}{f' ({whose})' if whose else ''}."
 
-    @property
+    @key
     def distance_from_ideal(self) -> float:
         """The distance of users from always preferring the better list: the root mean of (1 - P(+1))^2."""
         seen = self.n > 0
         return float(np.sqrt(np.mean((1 - self.better[seen] / self.n[seen]) ** 2)))
 
-    @property
+    @key
     def disagreement(self) -> float:
         """The distance of users from never preferring the worse list: the root mean of P(-1)^2."""
         seen = self.n > 0
         return float(np.sqrt(np.mean((self.worse[seen] / self.n[seen]) ** 2)))
 
+    @key.named("tenths")
+    def by_tenth(self) -> tuple[AgreementTenth, ...]:
+        """Users' preferences by tenths of the difference."""
+        n, edges = np.where(self.n > 0, self.n, np.nan), np.arange(TENTHS + 1) / TENTHS
+        shares = {"better": self.better / n, "neither": self.neither / n, "worse": self.worse / n}
+        return rows(AgreementTenth, lower=edges[:-1], upper=edges[1:], n=self.n, **shares)
+
     def to_frame(self) -> pd.DataFrame:
         """One row per tenth: from, to, n, better, neither, worse (shares; NaN without answers)."""
-        n = np.where(self.n > 0, self.n, np.nan)
-        edges = np.arange(TENTHS + 1) / TENTHS
-        shares = {"better": self.better / n, "neither": self.neither / n, "worse": self.worse / n}
-        return pd.DataFrame({"from": edges[:-1], "to": edges[1:], "n": self.n, **shares})
-
-    def to_dict(self) -> AgreementDocument:
-        """The agreement as plain data for JSON."""
-        frame = self.to_frame().rename(columns={"from": "lower", "to": "upper"})
-        return {
-            "name": self.name,
-            "origin": self.origin,
-            "distance_from_ideal": self.distance_from_ideal,
-            "disagreement": self.disagreement,
-            "tenths": records(frame, AgreementTenth),
-        }
+        return super().to_frame().rename(columns={"lower": "from", "upper": "to"})
 
     def _headline(self) -> str:
         return f"{self.name or 'unnamed'}, {int(self.n.sum()):,} answers"
@@ -312,12 +284,11 @@ def read_preferences(
 def published_agreements() -> Mapping[str, Agreement]:
     """Return users' preferences of two published studies, counted by tenths, by measure and scale: ``CGl@5/broad``."""
     text = files("probeval.satisfaction").joinpath("agreement.csv").read_text(encoding="utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
+    counted = list(csv.DictReader(text.splitlines()))
     found = {}
-    for name, origin in dict.fromkeys((row["name"], row["origin"]) for row in rows):
-        better, neither, worse = (
-            np.array([int(row[part]) for row in rows if row["name"] == name]) for part in ("better", "neither", "worse")
-        )
+    for name, origin in dict.fromkeys((row["name"], row["origin"]) for row in counted):
+        own = [row for row in counted if row["name"] == name]
+        better, neither, worse = (np.array([int(row[part]) for row in own]) for part in ("better", "neither", "worse"))
         found[name] = Agreement(better, neither, worse, name, origin)
     return found
 
@@ -329,9 +300,8 @@ def load_agreement(name: str) -> Agreement:
     """
     if is_users_file(name):
         users = read_users_file(Path(name))
-        found = users["agreement"]
-        better, neither, worse = map(np.array, (found["better"], found["neither"], found["worse"]))
-        return Agreement(better, neither, worse, users["name"], users["origin"])
+        better, neither, worse = map(np.array, (users.agreement.better, users.agreement.neither, users.agreement.worse))
+        return Agreement(better, neither, worse, users.name, users.origin)
     known = published_agreements()
     if name not in known:
         raise SatisfactionError(f"No agreement {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")

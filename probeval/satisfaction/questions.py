@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TypedDict
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,9 @@ from probeval.errors import SatisfactionError
 from probeval.metrics import AnyMetric, measure
 from probeval.metrics.convert import metric_of
 from probeval.metrics.mapping import EDGE, TENTHS, tenths
-from probeval.results import Result
+from probeval.results import Result, key, rows
 
-__all__ = ["ListQuestion", "ListQuestions", "ListQuestionsDocument", "choose_lists"]
+__all__ = ["ListQuestion", "ListQuestions", "choose_lists"]
 
 PAIRS_PER_TRAP = 5
 FEWEST_TRAPS, MOST_TRAPS = 4, 20  # twenty in the published studies
@@ -54,47 +54,24 @@ class ListQuestion(Record):
     trap: str = ""
 
 
-class ChosenTenth(TypedDict):
-    """The questions with a difference in score in one tenth.
-
-    Parameters
-    ----------
-    available
-        The number of pairs of lists that the runs have.
-    chosen
-        The number of those that are asked about.
-    """
+@dataclass(frozen=True)
+class ChosenTenth:
+    """The questions with a difference in score in one tenth."""
 
     lower: float
     upper: float
-    available: int
-    chosen: int
-
-
-class ListQuestionsDocument(TypedDict):
-    """The questions of a study with users, counted."""
-
-    metric: str
-    scale: str
-    depth: int
-    pairs: int
-    traps: int
-    queries: int
-    tenths: list[ChosenTenth]
+    available: Annotated[int, "The number of pairs of lists that the runs have."]
+    chosen: Annotated[int, "The number of those that are asked about."]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ListQuestions(Result):
-    """The questions of a study with users.
+    """The questions of a study with users, counted.
 
     Parameters
     ----------
     questions
         Pairs of lists and traps, in a random order.
-    metric, scale
-        The measure of the lists, and the scale of the grades, as text.
-    depth
-        The length of the lists.
     available
         The number of pairs of lists in each tenth of the difference in score, shape (10,).
     wanted
@@ -102,9 +79,9 @@ class ListQuestions(Result):
     """
 
     questions: tuple[ListQuestion, ...]
-    metric: str
-    scale: str
-    depth: int
+    metric: Annotated[str, "The measure of the lists."]
+    scale: Annotated[str, "The scale of the grades."]
+    depth: Annotated[int, "The length of the lists."]
     available: Ints = field(repr=False)
     wanted: int
 
@@ -118,31 +95,33 @@ class ListQuestions(Result):
         """The number of pairs in each tenth of the difference in score, shape (10,)."""
         return np.bincount(tenths([abs(q.score_a - q.score_b) for q in self.pairs]), minlength=TENTHS)
 
+    @key[int].named("pairs")
+    def n_pairs(self) -> int:
+        """The number of questions that are no traps."""
+        return len(self.pairs)
+
+    @key
+    def traps(self) -> int:
+        """The number of trap questions."""
+        return len(self.questions) - self.n_pairs
+
+    @key
+    def queries(self) -> int:
+        """The number of queries that they are about."""
+        return len({question.query for question in self.questions})
+
+    @key
+    def tenths(self) -> tuple[ChosenTenth, ...]:
+        """The questions by tenths of the difference in score."""
+        edges = np.arange(TENTHS + 1) / TENTHS
+        return rows(ChosenTenth, lower=edges[:-1], upper=edges[1:], available=self.available, chosen=self.chosen)
+
     def to_frame(self) -> pd.DataFrame:
         """One row per tenth of the difference: from, to, available, chosen."""
-        edges = np.arange(TENTHS + 1) / TENTHS
-        columns = {"from": edges[:-1], "to": edges[1:], "available": self.available, "chosen": self.chosen}
-        return pd.DataFrame(columns)
-
-    def to_dict(self) -> ListQuestionsDocument:
-        """The counts as plain data for JSON."""
-        counts = zip(self.available.tolist(), self.chosen.tolist(), strict=True)
-        return {
-            "metric": self.metric,
-            "scale": self.scale,
-            "depth": self.depth,
-            "pairs": len(self.pairs),
-            "traps": len(self.questions) - len(self.pairs),
-            "queries": len({question.query for question in self.questions}),
-            "tenths": [
-                {"lower": t / TENTHS, "upper": (t + 1) / TENTHS, "available": has, "chosen": n}
-                for t, (has, n) in enumerate(counts)
-            ],
-        }
+        return super().to_frame().rename(columns={"lower": "from", "upper": "to"})
 
     def _headline(self) -> str:
-        traps = len(self.questions) - len(self.pairs)
-        return f"{len(self.pairs):,} pairs of lists and {traps:,} traps, {self.metric} on {self.scale}"
+        return f"{self.n_pairs:,} pairs of lists and {self.traps:,} traps, {self.metric} on {self.scale}"
 
     def tables(self) -> tuple[Table, ...]:
         """One row per tenth of the difference."""
@@ -151,8 +130,8 @@ class ListQuestions(Result):
     def sentences(self) -> tuple[str, ...]:
         """The tenths that are short of pairs."""
         found, even = [], self.wanted // TENTHS
-        if len(self.pairs) < self.wanted:
-            found.append(f"The runs have only {len(self.pairs):,} of the {self.wanted:,} pairs of lists asked for.")
+        if self.n_pairs < self.wanted:
+            found.append(f"The runs have only {self.n_pairs:,} of the {self.wanted:,} pairs of lists asked for.")
         short = [f"{t / TENTHS:g} to {(t + 1) / TENTHS:g} ({n})" for t, n in enumerate(self.chosen) if n < even]
         if short:
             found.append(f"Differences with fewer than {even} pairs of lists, all taken: {', '.join(short)}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypedDict
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -17,88 +17,40 @@ from probeval.display import Table
 from probeval.errors import SatisfactionError, did_you_mean
 from probeval.metrics import Measured
 from probeval.metrics.mapping import SatMapping
-from probeval.results import Result
+from probeval.results import Result, key, plain
 from probeval.satisfaction.new_query import NewQuery, default_family, predict_query
 from probeval.satisfaction.preferences import Agreement
-from probeval.schema import records
 from probeval.scores import Scores
 from probeval.ties import signs
 
-__all__ = ["Noticed", "NoticedDocument", "Satisfaction", "SatisfactionDocument", "UserEstimate", "satisfied_users"]
+__all__ = ["Noticed", "Satisfaction", "SatisfiedSystem", "UserEstimate", "satisfied_users"]
 
 TARGETS = ("collection", "population")
 
 
-class UserEstimateDocument(TypedDict):
+@dataclass(frozen=True)
+class SatisfiedSystem:
+    """Users' satisfaction with a system."""
+
+    system: str
+    p_sat: Annotated[float, "The share of satisfied users."]
+    lower: Annotated[float, "Its interval."]
+    upper: float
+    p_success: Annotated[float, "The share of queries that satisfy most users."]
+    success_lower: Annotated[float, "Its interval."]
+    success_upper: float
+    new_lower: Annotated[float, "The interval of the share of satisfied users on a new query."]
+    new_upper: float
+    new_above: Annotated[float, "The share that a new query exceeds, one-sided."]
+
+
+@dataclass(frozen=True)
+class UserEstimate:
     """A number with the interval that holds it."""
 
     mean: float
     lower: float
     upper: float
-
-
-class SatisfiedSystem(TypedDict):
-    """Users' satisfaction with a system.
-
-    Parameters
-    ----------
-    p_sat, lower, upper
-        The share of satisfied users, and its interval.
-    p_success, success_lower, success_upper
-        The share of queries that satisfy most users, and its interval.
-    new_lower, new_upper, new_above
-        The interval of the share of satisfied users on a new query, and the share that it exceeds, one-sided.
-    """
-
-    system: str
-    p_sat: float
-    lower: float
-    upper: float
-    p_success: float
-    success_lower: float
-    success_upper: float
-    new_lower: float
-    new_upper: float
-    new_above: float
-
-
-class SatisfactionDocument(TypedDict):
-    """Users' satisfaction with every system, and whose users these are."""
-
-    mapping: str
-    origin: str
-    agreement: str | None
-    target: str
-    level: float
-    family: str
-    systems: list[SatisfiedSystem]
-
-
-class NoticedDocument(TypedDict):
-    """Two systems in the eyes of users, a less b."""
-
-    a: str
-    b: str
-    sat: UserEstimateDocument
-    success: UserEstimateDocument
-    p_better: float
-    prefer_a: UserEstimateDocument | None
-    neither: UserEstimateDocument | None
-    prefer_b: UserEstimateDocument | None
-    noticed: UserEstimateDocument | None
-
-
-@dataclass(frozen=True)
-class UserEstimate:
-    """An estimate with its interval."""
-
-    mean: float
-    lower: float
-    upper: float
-
-    def to_dict(self) -> UserEstimateDocument:
-        """The estimate as plain data for JSON."""
-        return {"mean": self.mean, "lower": self.lower, "upper": self.upper}
 
     def __str__(self) -> str:
         return f"{self.mean:.4f} [{self.lower:.4f}, {self.upper:.4f}]"
@@ -122,7 +74,7 @@ def satisfied_users(p: ArrayLike, n: int) -> Floats:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Satisfaction(Result):
-    """Users' satisfaction with every system, for scores that are known or uncertain.
+    """Users' satisfaction with every system, and whose users these are.
 
     Parameters
     ----------
@@ -135,9 +87,8 @@ class Satisfaction(Result):
         The names of the systems.
     agreement
         The mapping from differences to users' preferences, or None.
-    target
-        ``"population"``: including new queries (the default). ``"collection"``: these queries, uncertain only because
-        relevance is.
+    family
+        The distribution of scores over queries that predicts a new one; by default that of :func:`default_family`.
 
     Examples
     --------
@@ -158,7 +109,13 @@ class Satisfaction(Result):
     mapping: SatMapping
     systems: tuple[str, ...]
     agreement: Agreement | None = None
-    target: str = "population"
+    target: Annotated[
+        str,
+        "``population``: including new queries (the default). ``collection``: these queries, uncertain only because "
+        "relevance is.",
+    ] = "population"
+    level: Annotated[float, "The probability of the intervals."] = 0.95
+    family: str | None = None
 
     def __post_init__(self) -> None:
         scores = np.asarray(self.scores, dtype=float)
@@ -182,6 +139,7 @@ class Satisfaction(Result):
         *,
         agreement: Agreement | None = None,
         target: str = "population",
+        level: float = 0.95,
     ) -> Satisfaction:
         """Return users' satisfaction with the systems of an evaluation.
 
@@ -197,7 +155,7 @@ class Satisfaction(Result):
                     "Draws of every query are needed: evaluate(.., method='draws', per_query=True)."
                 )
             draws = scores.joint.query_draws
-        return cls(draws, mapping, scores.systems, agreement, target)
+        return cls(draws, mapping, scores.systems, agreement, target, level)
 
     @cached_property
     def values(self) -> Floats:
@@ -209,66 +167,90 @@ class Satisfaction(Result):
             raise SatisfactionError(f"No system {system!r}.{did_you_mean(system, self.systems)}")
         return self.systems.index(system)
 
-    def p_sat(self, system: str, *, level: float = 0.95) -> UserEstimate:
-        """Return the mean over queries of P(Sat), with its t interval (Urbano 2013, Eqs 4.4 to 4.6)."""
-        return _mean(self.values[:, self._at(system)], self.target, level)
+    def _level(self, given: float | None) -> float:
+        return self.level if given is None else given
 
-    def p_success(self, system: str, *, threshold: float = 0.5, level: float = 0.95) -> UserEstimate:
+    def p_sat(self, system: str, *, level: float | None = None) -> UserEstimate:
+        """Return the mean over queries of P(Sat), with its t interval (Urbano 2013, Eqs 4.4 to 4.6), within 0 and 1."""
+        return _mean(self.values[:, self._at(system)], self.target, self._level(level))
+
+    def p_success(self, system: str, *, threshold: float = 0.5, level: float | None = None) -> UserEstimate:
         """Return the share of queries that satisfy more than ``threshold`` of users, with Wilson's interval.
 
         See Urbano (2013), Eq 4.8.
         """
-        return _share(self.values[:, self._at(system)] > threshold, self.target, level)
+        return _share(self.values[:, self._at(system)] > threshold, self.target, self._level(level))
 
     def p_satisfied(self, system: str, query: int, n: int) -> Floats:
         """Return P(k of n users are satisfied) on the query at this position, over all draws, shape (n + 1,)."""
         return np.asarray(satisfied_users(self.values[:, self._at(system), query], n).mean(axis=0))
 
-    def new_query(self, system: str, *, family: str | None = None, level: float = 0.95) -> NewQuery:
+    def new_query(self, system: str, *, family: str | None = None, level: float | None = None) -> NewQuery:
         """Return P(Sat) on one new query: its mean, its interval, and its one-sided limits (:func:`predict_query`)."""
-        return predict_query(self.scores[:, self._at(system)], mapping=self.mapping, family=family, level=level)
+        scores, family = self.scores[:, self._at(system)], family or self.family_used
+        return predict_query(scores, mapping=self.mapping, family=family, level=self._level(level))
 
-    def compare(self, a: str, b: str, *, level: float = 0.95) -> Noticed:
+    def compare(self, a: str, b: str, *, level: float | None = None) -> Noticed:
         """Compare two systems from the perspective of users, ``a`` minus ``b``."""
-        i, j = self._at(a), self._at(b)
+        i, j, level = self._at(a), self._at(b), self._level(level)
         satisfied = self.values[:, i] - self.values[:, j]
         success = (self.values[:, i] > 0.5).astype(float) - (self.values[:, j] > 0.5)
         prefer: Sequence[UserEstimate | None] = (None, None, None)
         if self.agreement is not None:
             shares = self.agreement(self.scores[:, i] - self.scores[:, j])
-            prefer = [_mean(share, self.target, level, inside=True) for share in shares]
+            prefer = [_mean(share, self.target, level) for share in shares]
         return Noticed(
             a,
             b,
-            _mean(satisfied, self.target, level),
-            _mean(success, self.target, level),
+            _mean(satisfied, self.target, level, least=-1.0),
+            _mean(success, self.target, level, least=-1.0),
             _p_positive(satisfied, self.target),
             prefer_a=prefer[0],
             neither=prefer[1],
             prefer_b=prefer[2],
         )
 
-    def to_frame(self, *, level: float = 0.95, family: str | None = None) -> pd.DataFrame:
-        """One row per system, by falling P(Sat): p_sat, p_success, their intervals, and P(Sat) on a new query."""
-        rows = []
+    @key[str].named("mapping")
+    def mapping_name(self) -> str:
+        """The mapping from scores to the share of satisfied users."""
+        return self.mapping.name
+
+    @key
+    def origin(self) -> str:
+        """The source of the users."""
+        return self.mapping.origin
+
+    @key[str | None].named("agreement")
+    def agreement_name(self) -> str | None:
+        """The mapping from differences to users' preferences; null if there is none."""
+        return None if self.agreement is None else self.agreement.name
+
+    @key[str].named("family")
+    def family_used(self) -> str:
+        """The distribution of scores over queries that predicts a new one."""
+        return self.family or default_family(self.scores.shape[2])
+
+    @key[tuple[SatisfiedSystem, ...]].named("systems")
+    def by_system(self) -> tuple[SatisfiedSystem, ...]:
+        """One entry per system, by falling share of satisfied users."""
+        found = []
         for system in self.systems:
-            sat, success = self.p_sat(system, level=level), self.p_success(system, level=level)
-            new = self.new_query(system, family=family, level=level)
-            rows.append(
-                {
-                    "system": system,
-                    "p_sat": sat.mean,
-                    "lower": sat.lower,
-                    "upper": sat.upper,
-                    "p_success": success.mean,
-                    "success_lower": success.lower,
-                    "success_upper": success.upper,
-                    "new_lower": new.lower,
-                    "new_upper": new.upper,
-                    "new_above": new.above,
-                }
+            sat, success, new = self.p_sat(system), self.p_success(system), self.new_query(system)
+            found.append(
+                SatisfiedSystem(
+                    system=system,
+                    p_sat=sat.mean,
+                    lower=sat.lower,
+                    upper=sat.upper,
+                    p_success=success.mean,
+                    success_lower=success.lower,
+                    success_upper=success.upper,
+                    new_lower=new.lower,
+                    new_upper=new.upper,
+                    new_above=new.above,
+                )
             )
-        return pd.DataFrame(rows).sort_values("p_sat", ascending=False, kind="stable", ignore_index=True)
+        return tuple(sorted(found, key=lambda one: -one.p_sat))
 
     def _headline(self) -> str:
         return f"{len(self.systems)} systems by {self.mapping.name}"
@@ -281,48 +263,26 @@ class Satisfaction(Result):
         """Whose users these are, and what the intervals are for."""
         whose = "new queries too" if self.target == "population" else "these queries"
         origin = f" ({self.mapping.origin})" if self.mapping.origin else ""
-        return (f"Mapping {self.mapping.name}{origin}; 95% intervals for {whose}.",)
-
-    def to_dict(self, *, level: float = 0.95, family: str | None = None) -> SatisfactionDocument:
-        """The table as plain data for JSON, with whose users these are."""
-        family = default_family(self.scores.shape[2]) if family is None else family
-        return {
-            "mapping": self.mapping.name,
-            "origin": self.mapping.origin,
-            "agreement": None if self.agreement is None else self.agreement.name,
-            "target": self.target,
-            "level": level,
-            "family": family,
-            "systems": records(self.to_frame(level=level, family=family), SatisfiedSystem),
-        }
+        return (f"Mapping {self.mapping.name}{origin}; {self.level:.0%} intervals for {whose}.",)
 
 
 @dataclass(frozen=True, repr=False)
 class Noticed(Result):
-    """Two systems in the eyes of users, ``a`` less ``b``.
+    """Two systems in the eyes of users, a minus b."""
 
-    Parameters
-    ----------
-    a, b
-        The systems.
-    sat, success
-        The difference in P(Sat), and in P(Succ).
-    p_better
-        P(a satisfies more users than b), half of any tie.
-    prefer_a, neither, prefer_b
-        P(a user prefers the list of a, neither, that of b) on a random query; None without an :class:`Agreement`.
-    """
+    a: Annotated[str, "The first system."]
+    b: Annotated[str, "The second system."]
+    sat: Annotated[UserEstimate, "The difference in P(Sat), the share of satisfied users."]
+    success: Annotated[UserEstimate, "The difference in P(Succ), the share of queries that satisfy most users."]
+    p_better: Annotated[float, "P(a satisfies more users than b), half of any tie."]
+    prefer_a: Annotated[
+        UserEstimate | None,
+        "P(a user prefers the list of a) on a random query; null if users' preferences are not known, as below.",
+    ] = None
+    neither: Annotated[UserEstimate | None, "P(a user prefers neither)."] = None
+    prefer_b: Annotated[UserEstimate | None, "P(a user prefers the list of b)."] = None
 
-    a: str
-    b: str
-    sat: UserEstimate
-    success: UserEstimate
-    p_better: float
-    prefer_a: UserEstimate | None = None
-    neither: UserEstimate | None = None
-    prefer_b: UserEstimate | None = None
-
-    @property
+    @key
     def noticed(self) -> UserEstimate | None:
         """P(a user prefers the list of the system that satisfies more users)."""
         return self.prefer_a if self.sat.mean >= 0 else self.prefer_b
@@ -343,36 +303,18 @@ class Noticed(Result):
         """One row per figure: figure, mean, lower, upper; those of preferences only where agreement is known."""
         figures = {"sat": self.sat, "success": self.success, "prefer_a": self.prefer_a, "neither": self.neither,
                    "prefer_b": self.prefer_b}  # fmt: skip
-        return pd.DataFrame([{"figure": n, **e.to_dict()} for n, e in figures.items() if e is not None])
+        return pd.DataFrame([{"figure": n, **plain(e)} for n, e in figures.items() if e is not None])
 
     def _headline(self) -> str:
         return str(self)
 
     def tables(self) -> tuple[Table, ...]:
         """One row per figure."""
-        return (Table(self.to_frame(), f"{self.a} less {self.b}", intervals=("mean", "lower", "upper")),)
+        return (Table(self.to_frame(), f"{self.a} minus {self.b}", intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """The same in words."""
         return (f"{self}.", f"P(more users are satisfied with {self.a}) {self.p_better:.3f}.")
-
-    def to_dict(self) -> NoticedDocument:
-        """The comparison as plain data for JSON."""
-        return {
-            "a": self.a,
-            "b": self.b,
-            "sat": self.sat.to_dict(),
-            "success": self.success.to_dict(),
-            "p_better": self.p_better,
-            "prefer_a": _plain(self.prefer_a),
-            "neither": _plain(self.neither),
-            "prefer_b": _plain(self.prefer_b),
-            "noticed": _plain(self.noticed),
-        }
-
-
-def _plain(estimate: UserEstimate | None) -> UserEstimateDocument | None:
-    return None if estimate is None else estimate.to_dict()
 
 
 def _tails(level: float) -> tuple[float, float]:
@@ -382,16 +324,18 @@ def _tails(level: float) -> tuple[float, float]:
     return (1 - level) / 2, (1 + level) / 2
 
 
-def _mean(values: Floats, target: str, level: float, *, inside: bool = False) -> UserEstimate:
-    """Return the mean over queries of values of shape (draw, query); for new queries with a t interval."""
+def _mean(values: Floats, target: str, level: float, *, least: float = 0.0) -> UserEstimate:
+    """Return the mean over queries of values of shape (draw, query); for new queries with a t interval.
+
+    The values are from ``least`` to 1, and so is their interval.
+    """
     draws = values.mean(axis=1)
     mean = float(draws.mean())
     if target == "collection":
         low, high = np.quantile(draws, _tails(level))
         return UserEstimate(mean, float(low), float(high))
     half = float(stdtrit(values.shape[1] - 1, _tails(level)[1])) * _sd_of_mean(values)
-    low, high = mean - half, mean + half
-    return UserEstimate(mean, max(low, 0.0), min(high, 1.0)) if inside else UserEstimate(mean, low, high)
+    return UserEstimate(mean, max(mean - half, least), min(mean + half, 1.0))
 
 
 def _p_positive(values: Floats, target: str) -> float:

@@ -21,7 +21,7 @@ from probeval.data.tables import cell_text
 from probeval.display import Record, Table
 from probeval.errors import ProbevalWarning, SatisfactionError
 from probeval.metrics.mapping import MIDPOINTS, SHAPES, TENTHS, SatMapping, tenths
-from probeval.metrics.users_file import FORMAT, VERSION, write_users_file
+from probeval.metrics.users_file import AgreementCounts, MappingCurve, UsersFile, write_users_file
 from probeval.preferences.quality import ShareInterval, wilson_interval
 from probeval.results import Result, frame, key, rows
 from probeval.satisfaction.answers import ListAnswers
@@ -362,23 +362,10 @@ class UserStudy(Result):
     def save(self, path: str | PathLike[str]) -> None:
         """Write the mapping and the agreement as a file that :func:`load_mapping` and :func:`load_agreement` read."""
         mapping, agreement = self.mapping, self.agreement
-        write_users_file(
-            Path(path),
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "name": self.measure,
-                "origin": self.origin,
-                "mapping": None
-                if mapping is None
-                else {"coefficients": list(mapping.coefficients), "residual": mapping.residual},
-                "agreement": {
-                    "better": agreement.better.tolist(),
-                    "neither": agreement.neither.tolist(),
-                    "worse": agreement.worse.tolist(),
-                },
-            },
-        )
+        curve = None if mapping is None else MappingCurve(mapping.coefficients, mapping.residual)
+        parts = (agreement.better, agreement.neither, agreement.worse)
+        counts = AgreementCounts(*(tuple(part.tolist()) for part in parts))
+        write_users_file(Path(path), UsersFile(self.measure, self.origin, curve, counts))
 
 
 def _in_words(found: ShareInterval) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from probeval.campaign.snapshot import ForecastDocument, ForecastPoint, target_confidence
+from probeval.campaign.snapshot import ForecastPoint, TargetForecast, target_confidence
 from probeval.scores.compare import RankedSystem
 
 __all__ = ["Interval", "ProgressCurve", "intervals", "progress_curve"]
@@ -50,7 +50,7 @@ class ProgressCurve:
 
 
 def progress_curve(
-    curve: Sequence[Mapping[str, Any]], stopping: str, *, forecast: ForecastDocument | None = None
+    curve: Sequence[Mapping[str, Any]], stopping: str, *, forecast: TargetForecast | None = None
 ) -> ProgressCurve | None:
     """Confidence at every snapshot, and its forecast; None until two snapshots differ in judged pairs.
 
@@ -65,10 +65,10 @@ def progress_curve(
     judged = [int(point["judged"]) for point in shown]
     sure = [float(point["confidence"]) for point in shown]
     target = target_confidence(stopping)
-    steps = [] if forecast is None or forecast["target"] != target else _until(forecast)
-    lowest = min(0.5, *sure, *(point["lower"] for point in steps))
+    steps = () if forecast is None or forecast.target != target else _until(forecast)
+    lowest = min(0.5, *sure, *(point.lower for point in steps))
     first, last = judged[0], judged[-1]
-    end = max([last, *(point["judged"] for point in steps)])
+    end = max([last, *(point.judged for point in steps)])
 
     def place(n: float, value: float) -> str:
         return f"{across(n):.1f},{height(value):.1f}"
@@ -79,7 +79,7 @@ def progress_curve(
     def height(value: float) -> float:
         return HEIGHT * (SURE - value) / (SURE - lowest)
 
-    needed = round(forecast["needed"]) if steps and forecast is not None else None
+    needed = round(forecast.needed) if steps and forecast is not None else None
     inside = needed is not None and needed <= end
     return ProgressCurve(
         points=" ".join(map(place, judged, sure)),
@@ -89,11 +89,11 @@ def progress_curve(
         judged=last,
         end=end,
         target_at=None if target is None else round(height(target), 1),
-        ahead=" ".join(place(p["judged"], p["confidence"]) for p in steps),
+        ahead=" ".join(place(p.judged, p.confidence) for p in steps),
         band=" ".join(
             [
-                *(place(p["judged"], p["upper"]) for p in steps),
-                *(place(p["judged"], p["lower"]) for p in reversed(steps)),
+                *(place(p.judged, p.upper) for p in steps),
+                *(place(p.judged, p.lower) for p in reversed(steps)),
             ]
         ),
         needed=needed if inside else None,
@@ -101,10 +101,10 @@ def progress_curve(
     )
 
 
-def _until(forecast: ForecastDocument) -> list[ForecastPoint]:
+def _until(forecast: TargetForecast) -> tuple[ForecastPoint, ...]:
     """The points of a forecast up to a little beyond the target."""
-    within = [point for point in forecast["points"] if point["judged"] <= 1.1 * forecast["needed"]]
-    return forecast["points"][: len(within) + 1]
+    within = [point for point in forecast.points if point.judged <= 1.1 * forecast.needed]
+    return forecast.points[: len(within) + 1]
 
 
 @dataclass(frozen=True)

@@ -194,12 +194,12 @@ def test_the_forecast_is_kept_and_says_what_is_left(make: Make, small: Collectio
         assert other.snapshot == made  # of the same events, and seen all the same
         ahead = made.forecast
         assert ahead is not None
-        assert ahead["judged"] == ahead["points"][0]["judged"] == 20
-        assert 20 < ahead["lower"] <= ahead["needed"] <= ahead["upper"] <= len(campaign.pool)
-        assert ahead["points"][0]["confidence"] == pytest.approx(plain.confidence, abs=0.05)
+        assert ahead.judged == ahead.points[0].judged == 20
+        assert 20 < ahead.lower <= ahead.needed <= ahead.upper <= len(campaign.pool)
+        assert ahead.points[0].confidence == pytest.approx(plain.confidence, abs=0.05)
         status = other.status()
-    assert status.left == round(ahead["needed"]) - 20
-    assert (status.left_lower, status.left_upper) == (round(ahead["lower"]) - 20, round(ahead["upper"]) - 20)
+    assert status.left == round(ahead.needed) - 20
+    assert (status.left_lower, status.left_upper) == (round(ahead.lower) - 20, round(ahead.upper) - 20)
     assert f"about {status.left} more judgments ({status.left_lower} to {status.left_upper})" in status.summary()
     assert status.advice[0].startswith(
         f"About {status.left} judgments more ({status.left_lower} to {status.left_upper}):"

@@ -28,9 +28,13 @@ def votes(put):
 def test_a_table_of_grades_and_remarks_on_stderr(probeval, votes):
     said = probeval("aggregate", votes)
     assert said.code == 0
-    assert said.out.splitlines()[0].split() == ["query", "doc", "grade", "p0", "p1", "p2", "votes", "gold"]
-    assert len(said.out.splitlines()) == 62
-    assert "2 labels below 0 are no grades; they are not votes." in said.err
+    pairs, workers = (part.splitlines() for part in said.out.split("\n\n"))
+    assert pairs[0] == "Pairs"
+    assert pairs[1].split() == ["query", "doc", "grade", "p0", "p1", "p2", "votes", "gold"]
+    assert len(pairs) == 63
+    assert workers[0] == "Workers"
+    assert {line.split()[0] for line in workers[2:]} == {f"w{i}" for i in range(6)}
+    assert said.err.count("2 labels below 0 are no grades; they are not votes.") == 1
     assert "reference gold" in said.err
 
 

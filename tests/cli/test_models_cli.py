@@ -110,7 +110,7 @@ def test_fit_writes_a_card_and_says_how_good_it_is(probeval, folders, tmp_path):
     assert card.name == "mine"
     assert (card.kind, card.scale, card.depth) == ("ordinal", "any", 10)
     assert set(card.fingerprints) == {"first", "second"}
-    assert (out / "README.md").read_text(encoding="utf-8") == card.summary()
+    assert (out / "README.md").read_text(encoding="utf-8") == card.readme()
     rows = records(said.out)
     assert {row["campaign"] for row in rows} == {"first", "second", "all"}
     assert {row["held out by"] for row in rows} == {"query", "campaign"}
@@ -217,7 +217,21 @@ def test_models_as_a_table_and_as_csv(probeval):
 
 def test_a_model_for_people_and_as_json(probeval):
     said = probeval("models", "show", "text-jud")
-    assert (said.code, said.out) == (0, load_card("text-jud").summary())
+    assert (said.code, said.err) == (0, "")
+    tables = said.out.rstrip("\n").split("\n\n")
+    assert tables == [table.text() for table in load_card("text-jud").tables()]
+    assert [table.splitlines()[0] for table in tables] == [
+        "text-jud, ordinal, scale any",
+        "Features",
+        "Model 1: ordinal",
+        "Model 1: ordinal, cutpoints by the number of levels",
+        "Model 2: ordinal",
+        "Model 2: ordinal, cutpoints by the number of levels",
+        "Model 3: empirical",
+        "Training",
+        "Evaluation",
+    ]
+    assert tables[2].splitlines()[2].split() == ["log(fSYS)", "1.0516", "-2.8726", "1.3117", "0"]
     assert json.loads(probeval("models", "show", "text-jud", "--format", "json").out) == load_card("text-jud").to_dict()
 
 

@@ -11,11 +11,12 @@ import pytest
 
 import probeval
 from probeval.data import Collection, Judgments, LabelTable, Metadata, split, write_partitions
+from probeval.display import Table
 from probeval.errors import ProbevalError
 from probeval.features import standards
 from probeval.partitioned import PartitionedEstimate, tasks
 from probeval.relevance import Hierarchical, SyntheticCampaign, load_card
-from probeval.reports import Table
+from probeval.reports.page import TableText
 from tests.heard import Heard
 
 QUERIES, KEPT, JUDGED = 24, 8, 30
@@ -234,7 +235,7 @@ def test_plain_runs_in_processes_have_all_their_pairs(whole_plain, in_processes)
     assert page.title == page_.title
     assert [section.title for section in page.sections] == [section.title for section in page_.sections]
     tables, tables_ = (
-        [part.rows for section in one.sections for part in section.parts if isinstance(part, Table)]
+        [TableText.of(part).rows for section in one.sections for part in section.parts if isinstance(part, Table)]
         for one in (page, page_)
     )
     assert tables == tables_

@@ -83,7 +83,13 @@ def use(known: list[bytes], campaign: Collection) -> Attempt:
         path = folder / "card.json"
         path.write_bytes(spoiled(rng.choice(known), rng))
         card = read_card(path)
-        shown = [card.summary(), repr(card), card._repr_html_(), json.dumps(card.to_dict(), allow_nan=False)]
+        shown = [
+            card.readme(),
+            card.summary(),
+            repr(card),
+            card._repr_html_(),
+            json.dumps(card.to_dict(), allow_nan=False),
+        ]
         for given in (campaign, replace(campaign, judgments=None)):
             choice = choose_model(card, given)
             relevance = choice.model.predict(given.problem(depth=5, scale=choice.scale), rng=np.random.default_rng(0))

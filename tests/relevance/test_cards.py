@@ -69,7 +69,7 @@ def test_written_and_read_back(card, tmp_path):
     assert read_card(tmp_path / "mine" / "card.json").to_dict() == card.to_dict()
     assert load_card(str(tmp_path / "mine")).name == "mine"
     assert again.models == card.models
-    assert (tmp_path / "mine" / "README.md").read_text(encoding="utf-8") == card.summary()
+    assert (tmp_path / "mine" / "README.md").read_text(encoding="utf-8") == card.readme()
 
 
 def test_a_fresh_process_predicts_the_same(card, campaign, tmp_path):
@@ -194,12 +194,12 @@ def test_a_shipped_card_is_whole(name):
     assert shipped.name == name
     folder = MODELS / name
     assert json.loads((folder / "card.json").read_text(encoding="utf-8")) == shipped.to_dict()
-    assert (folder / "README.md").read_text(encoding="utf-8") == shipped.summary()
+    assert (folder / "README.md").read_text(encoding="utf-8") == shipped.readme()
     assert shipped.limits
     assert shipped.made
     assert isinstance(shipped.models[-1], (Uniform, Empirical, Hierarchical))  # no pair is ever met with silence
     for feature in feature_names(shipped.model.terms):
-        assert FeatureName.parse(feature).definition.summary in shipped.summary()
+        assert FeatureName.parse(feature).definition.summary in shipped.readme()
 
 
 @pytest.mark.parametrize("name", ["mirex-jud-fine", "text-jud", "text-out"])

@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 import probeval
-from probeval.reports import Table, render, report_meta, report_study
+from probeval.display import Table
+from probeval.reports import render, report_meta, report_study
+from probeval.reports.page import TableText
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def page(study):
 
 
 def tables(section):
-    return [part for part in section.parts if isinstance(part, Table)]
+    return [TableText.of(part) for part in section.parts if isinstance(part, Table)]
 
 
 def test_campaigns_stand_in_columns(study, page):

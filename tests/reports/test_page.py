@@ -10,8 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from probeval.display import Table
 from probeval.errors import DataError
-from probeval.reports import Page, Prose, Section, Table, render, write_report
+from probeval.reports import Page, Prose, Section, render, write_report
+from probeval.reports.page import TableText
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
@@ -121,14 +123,14 @@ def test_small_screens_and_paper(html: str) -> None:
     assert "overflow-x: auto" in style
     assert style.count("var(--shade)") == 2
     assert html.count('class="wide" tabindex="0"') == html.count("<table>")
-    short, long = (Table.of(pd.DataFrame({"n": range(n)}), "") for n in (12, 13))
+    short, long = (Table(pd.DataFrame({"n": range(n)}), "") for n in (12, 13))
     made = render(Page("t", "l", (), (Section("s", "S", (short, long)),)))
     assert re.findall(r"<figure([^>]*)>", made) == [' class="whole"', ""]
 
 
 def test_long_tables_fold_without_a_script() -> None:
-    tables = tuple(Table.of(pd.DataFrame({"n": range(n)}), "") for n in (25, 26, 60))
-    assert [table.folded for table in tables] == [0, 6, 40]
+    tables = tuple(Table(pd.DataFrame({"n": range(n)}), "") for n in (25, 26, 60))
+    assert [TableText.of(table).folded for table in tables] == [0, 6, 40]
     made = render(Page("t", "l", (), (Section("s", "S", tables),)))
     assert re.findall(r"<summary>(.*?)</summary>", made) == ["All 26 rows", "All 60 rows"]
     assert made.count('<tr class="more">') == 46
@@ -141,7 +143,7 @@ def test_long_tables_fold_without_a_script() -> None:
 def test_names_are_escaped(html: str) -> None:
     assert "A &lt;b&gt;small&lt;/b&gt; campaign" in html
     assert "<b>small" not in html
-    row = Table.of(pd.DataFrame({"system": ["<script>alert(1)</script>"], "n": [3]}), "R&D")
+    row = Table(pd.DataFrame({"system": ["<script>alert(1)</script>"], "n": [3]}), "R&D")
     made = render(Page("t", "l", (), (Section("s", "S", (row, Prose("a < b"))),)))
     assert "<script>" not in made
     assert "R&amp;D" in made
@@ -154,11 +156,11 @@ def test_the_same_page_has_the_same_bytes(page: Page, html: str) -> None:
 
 def test_tables_say_what_is_not_known() -> None:
     frame = pd.DataFrame({"name": ["a", "b"], "value": [0.5, float("nan")], "n": [1200, 3]})
-    table = Table.of(frame.assign(most=[float("inf"), 2.0]), "")
+    table = TableText.of(Table(frame.assign(most=[float("inf"), 2.0])))
     assert table.rows == (("a", "0.5000", "1,200", "never"), ("b", "-", "3", "2.0000"))
     assert table.numeric == (False, True, True, True)
     texts = pd.DataFrame({"share": ["12.5%", "-"], "seconds": ["1.5", "2"], "bias": ["+0.10 ± 0.02", "-"]})
-    assert Table.of(texts, "").numeric == (True, True, False)
+    assert TableText.of(Table(texts)).numeric == (True, True, False)
 
 
 def test_a_report_is_written_whole_or_not_at_all(page: Page, html: str, tmp_path: Path) -> None:

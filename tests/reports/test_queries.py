@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 
 from probeval.data import Collection
+from probeval.display import Table
 from probeval.relevance import Choice, choose_model
-from probeval.reports import Page, ReportResults, Table, render
+from probeval.reports import Page, ReportResults, render
 from probeval.reports import queries as section
+from probeval.reports.page import TableText
 from probeval.reports.queries import queries
 from probeval.reports.sections import pairs, ranking
 from probeval.reports.teams import teams
 from probeval.selection import Judging
 
 
-def tables(page: Page) -> list[Table]:
-    return [part for part in page["queries"].parts if isinstance(part, Table)]
+def tables(page: Page) -> list[TableText]:
+    return [TableText.of(part) for part in page["queries"].parts if isinstance(part, Table)]
 
 
 def test_the_hardest_queries_are_first_with_their_judged_share(partial: ReportResults, page: Page) -> None:
@@ -52,7 +54,7 @@ def test_every_system_has_a_score_with_an_interval(partial: ReportResults, page:
     assert scores.columns == ("query", *partial.ranking.order)
     assert len(scores.rows) == len(partial.scores.queries)
     assert any("[" in cell for row in scores.rows for cell in row[1:])
-    *_, known = (part for part in queries(full).parts if isinstance(part, Table))
+    *_, known = (TableText.of(part) for part in queries(full).parts if isinstance(part, Table))
     assert not any("[" in cell for row in known.rows for cell in row[1:])  # all is judged
     assert "Every pair of every query is judged" in queries(full).parts[0].text  # type: ignore[union-attr]
 
@@ -60,7 +62,7 @@ def test_every_system_has_a_score_with_an_interval(partial: ReportResults, page:
 def test_long_campaigns_are_cut_with_a_note(partial: ReportResults, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(section, "MOST_QUERIES", 3)
     monkeypatch.setattr(section, "MOST_SYSTEMS", 2)
-    _, each, scores = (part for part in queries(partial).parts if isinstance(part, Table))
+    _, each, scores = (TableText.of(part) for part in queries(partial).parts if isinstance(part, Table))
     assert len(each.rows) == len(scores.rows) == 3
     assert len(scores.columns) == 3
     assert "Here are 3 of 5 queries; probeval evaluate --per-query --format csv has all." in each.caption
@@ -69,7 +71,7 @@ def test_long_campaigns_are_cut_with_a_note(partial: ReportResults, monkeypatch:
 
 def test_teams_are_grouped(partial: ReportResults) -> None:
     (found,) = teams(partial)
-    table = next(part for part in found.parts if isinstance(part, Table))
+    table = next(TableText.of(part) for part in found.parts if isinstance(part, Table))
     runs = partial.state.judging.runs
     assert runs.teams is not None
     assert {row[0]: int(row[1]) for row in table.rows} == {team: runs.teams.count(team) for team in set(runs.teams)}
@@ -80,7 +82,7 @@ def test_teams_are_grouped(partial: ReportResults) -> None:
     for team, _, _, _, _, mean, *_ in table.rows:
         mine = [partial.scores[s].mean() for s in runs.systems if of[s] == team]
         assert float(mean) == pytest.approx(np.mean(mine), abs=1e-4)
-    shown = next(part for part in ranking(partial).parts if isinstance(part, Table))
+    shown = next(TableText.of(part) for part in ranking(partial).parts if isinstance(part, Table))
     assert [row[2] for row in shown.rows] == [of[row[1]] for row in shown.rows]
 
 

@@ -11,12 +11,13 @@ import pytest
 
 import probeval
 from probeval.data import Collection, LabelTable, Runs, Scale, as_judgments, as_runs
+from probeval.display import Table
 from probeval.errors import ModelError
 from probeval.metrics import measure
 from probeval.relevance import Choice
 from probeval.reliability import compare, gstudy
 from probeval.reports import Milestone, Page, ReportResults, milestone, paragraph, report_evaluation
-from probeval.reports.page import Facts, Figure, Part, Prose, Quote, Table, render
+from probeval.reports.page import Facts, Figure, Part, Prose, Quote, TableText, render
 from probeval.reports.pages import _figures, _lead
 from probeval.reports.results import EffectSize
 from probeval.reports.satisfaction import users
@@ -35,7 +36,8 @@ def text(part: Part) -> str:
         return " ".join(f"{name} {value}" for name, value in part.rows)
     if isinstance(part, Figure):
         return f"{part.alt} {part.caption}"
-    return " ".join([part.caption, *part.columns, *(cell for row in part.rows for cell in row)])
+    table = TableText.of(part)
+    return " ".join([table.caption, *table.columns, *(cell for row in table.rows for cell in row)])
 
 
 def said(page: Page, key: str) -> str:
@@ -47,7 +49,7 @@ def test_sections_are_all_there_and_in_order(page: Page) -> None:
 
 
 def test_the_ranking_is_that_of_the_scores(partial: ReportResults, page: Page) -> None:
-    (table,) = (part for part in page["ranking"].parts if isinstance(part, Table))
+    (table,) = (TableText.of(part) for part in page["ranking"].parts if isinstance(part, Table))
     expected = partial.ranking.to_frame()
     assert [row[1] for row in table.rows] == list(expected["system"])
     assert [row[3] for row in table.rows] == [f"{m:.4f}" for m in expected["mean"]]
@@ -104,7 +106,7 @@ def test_who_leads_is_the_likeliest_to_be_the_best() -> None:
 
 def test_pairs_say_ties_and_whether_queries_are_enough(partial: ReportResults) -> None:
     def table(found: ReportResults) -> list[dict[str, str]]:
-        (made,) = (part for part in pairs(found).parts if isinstance(part, Table))
+        (made,) = (TableText.of(part) for part in pairs(found).parts if isinstance(part, Table))
         return [dict(zip(made.columns, row, strict=True)) for row in made.rows]
 
     (tie,) = table(_open_race("tied-1", "tied-2"))
@@ -125,7 +127,7 @@ def test_pairs_say_ties_and_whether_queries_are_enough(partial: ReportResults) -
 def test_queries_are_enough_where_p_is_small(full: ReportResults, level: float) -> None:
     """With all pairs judged, the column of queries and the p of the paired t test say the same."""
     found = replace(full, level=level)
-    (made,) = (part for part in pairs(found).parts if isinstance(part, Table))
+    (made,) = (TableText.of(part) for part in pairs(found).parts if isinstance(part, Table))
     assert f"enough if p would be below {1 - level:.3g}; else they are too few." in made.caption
     seen = set()
     for row in made.rows:
@@ -188,7 +190,7 @@ def test_it_is_said_why_confidence_fell(partial: ReportResults) -> None:
 
 
 def test_what_the_others_are_expected_to_have_is_whole(page: Page) -> None:
-    table = next(part for part in page["judging"].parts if isinstance(part, Table))
+    table = next(TableText.of(part) for part in page["judging"].parts if isinstance(part, Table))
     assert table.columns == ("grade", "judged pairs", "expected of the others")
     assert all(cell.replace(",", "").isdigit() for row in table.rows for cell in row)
 
@@ -296,7 +298,7 @@ def test_the_model_shows_its_card(choice: Choice, page: Page) -> None:
     facts = {"0.9 to 1": {"pairs": 20, "confidence": 0.95, "accuracy": 0.9}}
     evident = replace(choice, card=replace(choice.card, evaluation={"stated confidence": facts}))
     section = model(evident, "robust04")
-    rows = next(part.rows for part in section.parts if isinstance(part, Table))
+    rows = next(TableText.of(part).rows for part in section.parts if isinstance(part, Table))
     assert rows == (("0.9 to 1", "20", "0.9500", "0.9000"),)
     assert any("confidence is too high here" in text(part) for part in section.parts)
     assert "has no card" in " ".join(map(text, model(replace(choice, card=None), None).parts))
@@ -306,7 +308,7 @@ def test_the_figures_of_an_ordinal_card_are_those_of_campaigns_left_out(choice: 
     from probeval.relevance import load_card
 
     card = load_card("text-jud")
-    (table,) = (p for p in model(replace(choice, card=card), None).parts if isinstance(p, Table))
+    (table,) = (TableText.of(p) for p in model(replace(choice, card=card), None).parts if isinstance(p, Table))
     first = next(iter(card.evaluation.values()))["held out by campaign"]
     assert [row[0] for row in table.rows] == list(first)
     assert [row[-1] for row in table.rows] == [f"{facts['ratio']:.4f}" for facts in first.values()]
@@ -386,10 +388,10 @@ def test_two_systems_have_one_page_on_their_difference(small: Collection, choice
         probability(new.p_better),
         f"{found.scores.judged:,}",
     ]
-    table = next(part for part in page["difference"].parts if part.kind == "table")
+    table = next(TableText.of(part) for part in page["difference"].parts if isinstance(part, Table))
     assert [row[0] for row in table.rows] == ["these", "new", "these, without labels"]
     assert [row[3] for row in table.rows] == [probability(c.p_better) for c in (here, new, found.decision.unlabelled)]
-    (sources,) = [part for part in page["labels"].parts if part.kind == "table"]
+    (sources,) = [TableText.of(part) for part in page["labels"].parts if isinstance(part, Table)]
     assert sources.rows[0][:2] == ("my_llm", "no")
     assert "Labels by my_llm (100% of the pairs) were used as noisy measurements of relevance" in paragraph(found)
     assert ("The next pairs to judge" in said(page, "next")) == found.decision.is_undecided

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from probeval.data import Collection
+from probeval.display import Table
 from probeval.reports import Page, read_simulation, report_simulation
-from probeval.reports.page import Facts, Figure, Prose, Quote, Table
+from probeval.reports.page import Facts, Figure, Prose, Quote, TableText
 from probeval.simulation import Simulation, SimulationProtocol, Trajectory, TrajectoryStep, simulate
 
 SITUATIONS: dict[str, dict[str, Any]] = {
@@ -257,13 +258,10 @@ def test_every_sentence_is_true(page: Page, simulated: Simulation) -> None:
         assert text == "One seed per policy: results vary with the seed."
     else:
         check_outcomes(text, simulated, share)
-    for row, trajectory in zip(table.rows, simulated.trajectories, strict=True):
-        cells, step = dict(zip(table.columns, row, strict=True)), at(trajectory)
-        how = {
-            "stopped": "stopped",
-            "until": f"ended at {step.judged / setup.pool:.1%}",
-            "exhausted": "all judged",
-        }
+    shown = TableText.of(table)
+    for row, trajectory in zip(shown.rows, simulated.trajectories, strict=True):
+        cells, step = dict(zip(shown.columns, row, strict=True)), at(trajectory)
+        how = {"stopped": "stopped", "until": f"ended at {step.judged / setup.pool:.1%}", "exhausted": "all judged"}
         assert cells["ending"] == how[ending(trajectory, share)]
         assert (cells["policy"], cells["seed"]) == (trajectory.label, str(trajectory.seed))
         assert (cells["judged"], cells["share"]) == (f"{step.judged:,}", f"{step.judged / setup.pool:.1%}")
@@ -278,7 +276,7 @@ def test_every_sentence_is_true(page: Page, simulated: Simulation) -> None:
         assert ("Rings mark the stops." in picture.caption) == any(t.stop for t in simulated.trajectories)
         assert ("over seeds" in picture.caption) == (len(simulated.trajectories) > len(groups(simulated)))
     assert isinstance(points, Table)
-    assert len(points.rows) == 2 * len(simulated.trajectories)
+    assert len(points.frame) == 2 * len(simulated.trajectories)
     (quote,) = page["paper"].parts
     assert isinstance(quote, Quote)
     said, _, outcomes = quote.text.partition(": ")

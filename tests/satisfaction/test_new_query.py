@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from probeval.errors import SatisfactionError
+from probeval.results import plain
 from probeval.satisfaction import SatMapping, load_mapping, predict_query
 
 RNG = np.random.default_rng(3)
@@ -15,7 +16,7 @@ def test_one_sided_limits_lie_inside_the_interval():
     new = predict_query(RNG.beta(2, 3, size=80))
     assert new.lower < new.above < new.mean < new.below < new.upper
     assert str(new).endswith(f"95% above {new.above:.4f}")
-    assert set(new.to_dict()) == {"mean", "lower", "upper", "above", "below"}
+    assert set(plain(new)) == {"mean", "lower", "upper", "above", "below"}
 
 
 @pytest.mark.parametrize("family", ["empirical", "beta", None])

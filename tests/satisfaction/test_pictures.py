@@ -37,9 +37,9 @@ def test_a_tenth_without_answers_is_empty():
 def test_systems_stand_by_satisfaction(tmp_path):
     scores = np.random.default_rng(0).random((3, 20)) * np.array([[0.4], [1.0], [0.7]])
     users = Satisfaction(scores, load_mapping("CGl@5/broad"), ("low", "high", "middle"))
-    ax = plot_satisfaction(users, level=0.9)
+    ax = plot_satisfaction(users)
     assert [text.get_text() for text in ax.get_yticklabels()] == ["high", "middle", "low"]
-    table = users.to_frame(level=0.9)
+    table = users.to_frame()
     np.testing.assert_allclose(ax.lines[0].get_xdata(), table["p_sat"])
     np.testing.assert_allclose(ax.lines[1].get_xdata(), table["p_success"])
     new, mean = ([segment[:, 0] for segment in lines.get_segments()] for lines in ax.collections)

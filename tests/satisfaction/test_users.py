@@ -186,6 +186,21 @@ def test_the_table_and_the_document_say_the_same():
     json.dumps([document, USERS.compare("a", "b").to_dict()])
 
 
+@pytest.mark.parametrize("target", ["population", "collection"])
+def test_intervals_stay_in_the_range_of_their_figure(target):
+    # Few queries near an end of the range: t intervals alone would pass it.
+    scores = np.array([[1.0, 1.0, 0.7], [0.0, 0.3, 0.0]])
+    users = Satisfaction(scores, IDENTITY, ("best", "worst"), AGREEMENT, target)
+    ends = users.to_frame().drop(columns="system")
+    assert ((ends >= 0) & (ends <= 1)).all(axis=None)
+    noticed = users.compare("best", "worst")
+    for estimate, least in ((noticed.sat, -1), (noticed.success, -1), (noticed.prefer_a, 0), (noticed.neither, 0)):
+        assert least <= estimate.lower <= estimate.mean <= estimate.upper <= 1
+    if target == "population":
+        assert (users.p_sat("best").upper, users.p_sat("worst").lower, noticed.sat.upper) == (1.0, 0.0, 1.0)
+        assert users.compare("worst", "best").sat.lower == -1.0
+
+
 @pytest.mark.parametrize(
     ("scores", "target", "expected"),
     [

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NotRequired, TypedDict, cast
+from typing import Annotated, cast
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from probeval.arrays import Codes, Floats, Ints, frozen, objects
+from probeval.arrays import Codes, Floats, Ints, frozen
 from probeval.data.judgments import Judgments
 from probeval.data.scale import Scale
 from probeval.data.votes import Votes
@@ -18,71 +18,36 @@ from probeval.relevance.aggregation.curves import LOG_SLOPE, SHIFT
 from probeval.relevance.aggregation.model import FittedVotes
 from probeval.relevance.aggregation.workers import KINDS
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.results import Result
-from probeval.schema import records
+from probeval.results import UNSET, Result, UnsetType, frame, key, rows
 
-__all__ = ["Aggregation", "AggregationDocument", "WorkerDocument"]
-
-FIRST = 20  # pairs and workers in a summary
+__all__ = ["Aggregation", "Worker"]
 
 
-class WorkerDocument(TypedDict):
-    """A worker.
-
-    Parameters
-    ----------
-    votes
-        The number of pairs with a vote.
-    agreement
-        The share of the votes that are the aggregated grade.
-    gold_agreement
-        The share of the votes on pairs with a gold grade that are this grade.
-    slope
-        How much the votes follow relevance, if the worker is not careless: logits per standard deviation of relevance
-        among the pairs of a query. Negative for a reversed worker.
-    shift
-        How easily the worker gives high grades: the mean logit over the cutpoints, for a pair of average relevance.
-    slope_lower, slope_upper, shift_lower, shift_upper
-        The ends of the intervals.
-    p_careless, p_reversed
-        The probability that the votes do not depend on relevance, and that they are reversed.
-    """
+@dataclass(frozen=True)
+class Worker:
+    """A worker: the votes, how they agree with the grades and, with the model, how they depend on relevance."""
 
     worker: str
-    votes: int
-    agreement: float
-    gold_agreement: NotRequired[float]
-    slope: NotRequired[float]
-    slope_lower: NotRequired[float]
-    slope_upper: NotRequired[float]
-    shift: NotRequired[float]
-    shift_lower: NotRequired[float]
-    shift_upper: NotRequired[float]
-    p_careless: NotRequired[float]
-    p_reversed: NotRequired[float]
-
-
-class AggregationDocument(TypedDict):
-    """Aggregated votes.
-
-    Parameters
-    ----------
-    method, reference
-        The method, and whose grades these are: gold, consensus, or the name of an assessor.
-    no_grade
-        The number of labels below 0, which are no votes.
-    pairs
-        One entry per pair: query, doc, the most probable grade, P of each grade, the number of votes, and the gold
-        grade where there are any (null for pairs without).
-    """
-
-    method: str
-    reference: str
-    scale: str
-    level: float
-    no_grade: int
-    pairs: list[dict[str, str | float]]
-    workers: list[WorkerDocument]
+    votes: Annotated[int, "The number of pairs with a vote."]
+    agreement: Annotated[float, "The share of the votes that are the aggregated grade."]
+    gold_agreement: Annotated[
+        float | UnsetType, "The share of the votes on pairs with a gold grade that are this grade."
+    ] = UNSET
+    slope: Annotated[
+        float | UnsetType,
+        "How much the votes follow relevance, if the worker is not careless: logits per standard deviation of "
+        "relevance among the pairs of a query. Negative for a reversed worker.",
+    ] = UNSET
+    slope_lower: Annotated[float | UnsetType, "The ends of its interval."] = UNSET
+    slope_upper: float | UnsetType = UNSET
+    shift: Annotated[
+        float | UnsetType,
+        "How easily the worker gives high grades: the mean logit over the cutpoints, for a pair of average relevance.",
+    ] = UNSET
+    shift_lower: Annotated[float | UnsetType, "The ends of its interval."] = UNSET
+    shift_upper: float | UnsetType = UNSET
+    p_careless: Annotated[float | UnsetType, "The probability that the votes do not depend on relevance."] = UNSET
+    p_reversed: Annotated[float | UnsetType, "The probability that the votes are reversed."] = UNSET
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,8 +58,6 @@ class Aggregation(Result):
     ----------
     votes, scale
         The votes and gold grades, and the scale of their grades.
-    method, reference
-        The method, and whose grades these are: ``"gold"``, ``"consensus"`` or the name of an assessor.
     probability
         P(level) of each pair; certain where there is a gold grade; shape (pair, level).
     grade
@@ -103,21 +66,19 @@ class Aggregation(Result):
         The position of the worker whose estimates each worker shares, itself except for copies, shape (worker,).
     fitted
         The model; None for other methods.
-    level
-        The level of the workers' intervals.
     notes
         Remarks on the data.
     """
 
     votes: Votes
     scale: Scale
-    method: str
-    reference: str
+    method: Annotated[str, "The method."]
+    reference: Annotated[str, "Whose grades these are: ``gold``, ``consensus`` or the name of an assessor."]
     probability: Floats
     grade: Codes
     same_as: Ints
     fitted: FittedVotes | None = None
-    level: float = 0.9
+    level: Annotated[float, "The level of the workers' intervals."] = 0.9
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -141,20 +102,41 @@ class Aggregation(Result):
         table["votes"] = np.bincount(given.pair, minlength=len(given.pool))
         return table if self.votes.gold is None else table.assign(gold=self.votes.gold.grades())
 
-    def workers(self) -> pd.DataFrame:
-        """One row per worker, the one with most votes first: see :class:`WorkerDocument` for the columns."""
+    @key[str].named("scale")
+    def scale_name(self) -> str:
+        """The scale of the grades."""
+        return str(self.scale)
+
+    @key
+    def no_grade(self) -> int:
+        """The number of labels below 0, which are no votes."""
+        return self.votes.no_grade
+
+    @key
+    def pairs(self) -> list[dict[str, str | float]]:
+        """One entry per pair: query, doc, the most probable grade, P of each grade, the number of votes, and the gold
+        grade where there are any (null for pairs without).
+        """
+        return cast("list[dict[str, str | float]]", self.to_frame().to_dict("records"))
+
+    @key[tuple[Worker, ...]].named("workers")
+    def each_worker(self) -> tuple[Worker, ...]:
+        """One entry per worker, the one with most votes first."""
         given = self.votes.judgments
         n = np.bincount(given.assessor, minlength=len(given.assessors))
-        table = pd.DataFrame({"worker": objects(given.assessors), "votes": n})
-        table["agreement"] = self._agreement(self.grade)
+        columns: dict[str, Floats | Ints] = {"votes": n, "agreement": self._agreement(self.grade)}
         if self.votes.gold is not None:
-            table["gold_agreement"] = self._agreement(self.votes.gold.codes(self.scale))
+            columns["gold_agreement"] = self._agreement(self.votes.gold.codes(self.scale))
         if self.fitted is not None:
             fitted = np.unique(self.same_as[given.assessor])  # the workers of the model, in its order
             place = np.searchsorted(fitted, self.same_as).clip(max=len(fitted) - 1)
-            estimates = _estimates(self.fitted, self.level)
-            table = table.assign(**{name: column[place] for name, column in estimates.items()})
-        return table[n > 0].sort_values(["votes", "worker"], ascending=[False, True], ignore_index=True)
+            columns |= {name: column[place] for name, column in _estimates(self.fitted, self.level).items()}
+        found = rows(Worker, worker=given.assessors, **columns)
+        return tuple(sorted((one for one in found if one.votes), key=lambda one: (-one.votes, one.worker)))
+
+    def workers(self) -> pd.DataFrame:
+        """One row per worker, the one with most votes first: see :class:`Worker` for the columns."""
+        return frame(self.each_worker, Worker)
 
     def _agreement(self, codes: Codes) -> Floats:
         """The share of each worker's votes on the levels of these grades, NaN where none can be compared."""
@@ -181,35 +163,14 @@ class Aggregation(Result):
         pool = self.votes.judgments.pool
         return RelevanceDistribution.of(pool, self.scale, np.array(self.probability), judgments=self.votes.gold)
 
-    def to_dict(self) -> AggregationDocument:
-        """The grades and the workers as plain data, as ``probeval aggregate --format json`` prints them."""
-        return {
-            "method": self.method,
-            "reference": self.reference,
-            "scale": str(self.scale),
-            "level": self.level,
-            "no_grade": self.votes.no_grade,
-            "pairs": cast("list[dict[str, str | float]]", self.to_frame().to_dict("records")),
-            "workers": records(self.workers(), WorkerDocument),
-        }
-
     def tables(self) -> tuple[Table, Table]:
-        """The first pairs, and the workers with most votes."""
+        """The pairs, and the workers."""
         slope = None if self.fitted is None else ("slope", "slope_lower", "slope_upper")
-        pairs = Table(self.to_frame().head(FIRST), self._headline())
-        return pairs, Table(self.workers().head(FIRST), "Workers", intervals=slope)
+        return Table(self.to_frame(), "Pairs", {"gold": 0}), Table(self.workers(), "Workers", intervals=slope)
 
     def sentences(self) -> list[str]:
-        """What is not shown, and remarks on the data."""
-        more = [
-            f"{n - FIRST:,} more {what}."
-            for n, what in (
-                (len(self.grade), "pairs in to_frame()"),
-                (np.unique(self.votes.judgments.assessor).size, "workers in workers()"),
-            )
-            if n > FIRST
-        ]
-        return [*more, *self._average(), *self.notes]
+        """What was aggregated, the average worker, and remarks on the data."""
+        return [f"{self._headline()}.", *self._average(), *self.notes]
 
     def _average(self) -> list[str]:
         """A sentence on the average worker."""

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-import pandas as pd
 
 from probeval.arrays import Floats
 from probeval.display import Table
 from probeval.relevance.answers.assessors import SIGNS, OwnAnswers, fitted, others_say
 from probeval.relevance.answers.observations import AnswerRows
 from probeval.relevance.answers.questions import LOG_SLOPE, SHIFT
-from probeval.results import Result
+from probeval.results import Result, key
 
 if TYPE_CHECKING:
     from probeval.relevance.answers.fit import AnswerEvidence
 
-__all__ = ["AnsweringAssessor", "AnsweringAssessorDocument", "AnswersDocument", "AnswersUsed", "answers_used"]
+__all__ = ["AnsweringAssessor", "AnswersUsed", "answers_used"]
 
 NAMED = 0.5  # P(careless) or P(reversed) above which an assessor is named
 SURE = 0.95  # P(attentive) from which an assessor is called attentive
@@ -32,77 +31,38 @@ APART = 0.2  # of two shifts, to measure the curvature of the evidence
 FEW = 5  # assessors that are listed by name
 
 
-class AnsweringAssessorDocument(TypedDict):
-    """An assessor who answered about documents.
-
-    Parameters
-    ----------
-    assessor
-        The name; empty if unknown.
-    answers
-        The number of answers that count.
-    question
-        The question that most of them are about: ``choice``, ``relevant``, ``ratio``, ``magnitude`` or ``s100``.
-    slope, slope_lower, slope_upper
-        The change of the answer per logit of relevance, 0 if it does not depend on relevance, with an interval of .9.
-    side, side_lower, side_upper
-        The shift towards the left document, in the same unit as the answers, with an interval of .9; null for
-        questions about single documents.
-    attentive, careless, reversed
-        The probability of each kind of assessor.
-    verdict
-        ``careless`` or ``reversed`` if its probability is above .5; ``attentive`` if that is at least .95; else
-        ``unclear``.
-    """
-
-    assessor: str
-    answers: int
-    question: str
-    slope: float
-    slope_lower: float
-    slope_upper: float
-    side: float | None
-    side_lower: float | None
-    side_upper: float | None
-    attentive: float
-    careless: float
-    reversed: float
-    verdict: str
-
-
-class AnswersDocument(TypedDict):
-    """The answers of a campaign.
-
-    Parameters
-    ----------
-    answers, outside
-        The number of answers that count, and of those outside the pool, which do not.
-    assessors
-        One entry per assessor.
-    """
-
-    answers: int
-    outside: int
-    assessors: list[AnsweringAssessorDocument]
-
-
 @dataclass(frozen=True)
 class AnsweringAssessor:
-    """An assessor who answered; the parameters are those of :class:`AnsweringAssessorDocument`."""
+    """An assessor who answered about documents."""
 
-    assessor: str
-    answers: int
-    question: str
-    slope: float
+    assessor: Annotated[str, "The name; empty if unknown."]
+    answers: Annotated[int, "The number of answers that count."]
+    question: Annotated[
+        str,
+        "The question that most of them are about: ``choice``, ``relevant``, ``ratio``, ``magnitude`` or ``s100``.",
+    ]
+    slope: Annotated[
+        float,
+        "The change of the answer per logit of relevance, 0 if it does not depend on relevance, with an interval "
+        "of .9.",
+    ]
     slope_lower: float
     slope_upper: float
-    side: float | None
+    side: Annotated[
+        float | None,
+        "The shift towards the left document, in the same unit as the answers, with an interval of .9; null for "
+        "questions about single documents.",
+    ]
     side_lower: float | None
     side_upper: float | None
-    attentive: float
+    attentive: Annotated[float, "The probability of each kind of assessor."]
     careless: float
     reversed: float
-    verdict: str
+    verdict: Annotated[
+        str,
+        "``careless`` or ``reversed`` if its probability is above .5; ``attentive`` if that is at least .95; else "
+        "``unclear``.",
+    ]
 
     @property
     def is_bad(self) -> bool:
@@ -123,40 +83,24 @@ class AnsweringAssessor:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnswersUsed(Result):
-    """The answers of a campaign, and the assessors who gave them.
+    """The answers of a campaign, and the assessors who gave them."""
 
-    Parameters
-    ----------
-    assessors
-        One per assessor, by name.
-    outside
-        The number of answers outside the pool, which do not count.
-    used
-        Whether the model uses answers.
-    """
-
-    assessors: tuple[AnsweringAssessor, ...] = ()
-    outside: int = 0
-    used: bool = True
+    assessors: Annotated[tuple[AnsweringAssessor, ...], "One entry per assessor."] = ()
+    outside: Annotated[int, "The number of answers outside the pool, which do not count."] = 0
+    used: bool = True  # whether the model uses answers
 
     def _headline(self) -> str:
-        n = sum(one.answers for one in self.assessors)
-        return f"{n:,} answers by {len(self.assessors)} assessors"
+        return f"{self.answers:,} answers by {len(self.assessors)} assessors"
+
+    @key
+    def answers(self) -> int:
+        """The number of answers that count."""
+        return sum(one.answers for one in self.assessors)
 
     @property
     def bad(self) -> tuple[AnsweringAssessor, ...]:
         """The assessors who are careless or reversed."""
         return tuple(one for one in self.assessors if one.is_bad)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per assessor, with the keys of :class:`AnsweringAssessorDocument` as columns."""
-        frame = pd.DataFrame(self.to_dict()["assessors"], columns=list(AnsweringAssessorDocument.__annotations__))
-        return frame.astype({"side": float, "side_lower": float, "side_upper": float})
-
-    def to_dict(self) -> AnswersDocument:
-        """The answers as plain data for JSON."""
-        assessors = [cast("AnsweringAssessorDocument", asdict(one)) for one in self.assessors]
-        return {"answers": sum(one.answers for one in self.assessors), "outside": self.outside, "assessors": assessors}
 
     def tables(self) -> tuple[Table]:
         """One row per assessor."""
@@ -168,12 +112,12 @@ class AnswersUsed(Result):
             return ("The model does not use answers about documents: they change nothing here.",)
         if not self.assessors:
             return ()
-        n, many = sum(one.answers for one in self.assessors), len(self.assessors)
+        many = len(self.assessors)
         if many <= FEW:
             names = ", ".join(f"{one.assessor or 'unnamed'} ({one.answers:,})" for one in self.assessors)
         else:
             names = f"{many:,} assessors"
-        return (f"{n:,} answers about documents by {names}.", *(f"{one}." for one in self.bad))
+        return (f"{self.answers:,} answers about documents by {names}.", *(f"{one}." for one in self.bad))
 
 
 def answers_used(evidence: AnswerEvidence | None) -> AnswersUsed:

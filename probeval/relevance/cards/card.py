@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Annotated, Any
+
+import pandas as pd
 
 from probeval.characters import readable
 from probeval.data.files import read_bytes, write_bytes
 from probeval.data.scale import Scale
-from probeval.display import Described, Table, fact_table
+from probeval.display import Table, fact_table
 from probeval.errors import DataError, FeatureError, ModelError, ScaleError, did_you_mean
 from probeval.features import FeatureName, feature_names
 from probeval.relevance.effects.prior import HierarchicalPrior
@@ -23,87 +25,47 @@ from probeval.relevance.models.base import FallbackModel, FittedModel
 from probeval.relevance.models.baseline import Empirical, Uniform
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.ordinal import FittedOrdinal
+from probeval.relevance.normal import Normal
+from probeval.results import Result, key
 
-__all__ = ["Card", "CardDocument", "card_names", "load_card", "read_card", "write_card"]
+__all__ = ["Card", "card_names", "load_card", "read_card", "write_card"]
 
 # Schema 1 had another name for the cutpoint scale; 2 had no shrinkage of means, and terms standardised alike in all
 # campaigns; 3 had biases of observers relative to relevance, and no constants of the model of labels.
 SCHEMA = 4
 READABLE = (1, 2, 3, 4)
+# The order of the keys in card.json: what it is, then the numbers.
+ORDER = (
+    *("schema", "name", "title", "kind", "scale", "depth", "features", "models"),
+    *("training", "evaluation", "limits", "made"),
+)
 ANY = "any"  # scale
 FILE = "card.json"
 SHELVES = (Path(__file__).parents[2] / "models", Path(__file__).parents[3] / "models")  # in a wheel; in a checkout
 LARGEST, DEEPEST = 1e6, 1_000_000  # number of a model, and depth of a pool
 
 
-class CardDocument(TypedDict):
+@dataclass(frozen=True, repr=False)
+class Card(Result):
     """A fitted model, with its training data, its evaluation and its limits.
 
     Parameters
     ----------
-    schema
-        The version of this document; readers refuse a newer one.
-    name, title, kind
-        Its name, a description in one line, and the kind of its most informed model.
-    scale, depth
-        The scale of its grades, and the depth of the pools that it was fitted on.
-    features
-        What each feature that it looks at means.
-    models
-        Every number of its models, from the most to the least informed.
-    training, evaluation
-        What it was fitted on, and how well it did.
-    limits, made
-        What it is not good for, and how to make it again.
-    """
-
-    schema: int
-    name: str
-    title: str
-    kind: str
-    scale: str
-    depth: int
-    features: dict[str, str]
-    models: list[dict[str, Any]]
-    training: dict[str, Any]
-    evaluation: dict[str, Any]
-    limits: list[str]
-    made: str
-
-
-@dataclass(frozen=True, repr=False)
-class Card(Described):
-    """Fitted models with their training data, evaluation and limits.
-
-    Parameters
-    ----------
-    name, title
-        The name and a one-line description.
     models
         The models, from the most to the least informed.
-    scale
-        The default scale of the grades.
-    depth
-        The depth of the training pools.
-    training
-        The training campaigns, counts, and a fingerprint of every training qrels.
-    evaluation
-        Evaluation results and their data.
-    limits
-        Unsuitable uses.
-    made
-        How to reproduce it.
     """
 
-    name: str
-    title: str
+    name: Annotated[str, "Its name."]
+    title: Annotated[str, "A description in one line."]
     models: Sequence[FittedModel | Hierarchical]
-    scale: str
-    depth: int
-    training: Mapping[str, Any] = field(default_factory=dict)
-    evaluation: Mapping[str, Any] = field(default_factory=dict)
-    limits: tuple[str, ...] = ()
-    made: str = ""
+    scale: Annotated[str, "The scale of its grades by default."]
+    depth: Annotated[int, "The depth of the pools that it was fitted on."]
+    training: Annotated[
+        Mapping[str, Any], "The campaigns that it was fitted on, counts, and a fingerprint of the qrels of each."
+    ] = field(default_factory=dict)
+    evaluation: Annotated[Mapping[str, Any], "How well it did, and on what."] = field(default_factory=dict)
+    limits: Annotated[tuple[str, ...], "What it is not good for."] = ()
+    made: Annotated[str, "How to make it again."] = ""
 
     @property
     def model(self) -> FallbackModel | Hierarchical:
@@ -115,33 +77,36 @@ class Card(Described):
             else FallbackModel([m for m in self.models if not isinstance(m, Hierarchical)])
         )
 
-    @property
+    @key
+    def schema(self) -> int:
+        """The version of this document; readers refuse a newer one."""
+        return SCHEMA
+
+    @key
     def kind(self) -> str:
-        """The kind of the most informed model."""
+        """The kind of its most informed model."""
         return self.models[0].kind
+
+    @key
+    def features(self) -> dict[str, str]:
+        """What each feature that it looks at means."""
+        names = feature_names(term for model in self.models for term in getattr(model, "terms", ()))
+        return {name: FeatureName.parse(name).definition.summary for name in names}
+
+    @key[list[dict[str, Any]]].named("models")
+    def parameters(self) -> list[dict[str, Any]]:
+        """Every number of its models, from the most to the least informed."""
+        return [model.to_dict() for model in self.models]
 
     @property
     def fingerprints(self) -> Mapping[str, str]:
         """The fingerprint of each training qrels, by campaign."""
         return dict(self.training.get("fingerprints", {}))
 
-    def to_dict(self) -> CardDocument:
-        """The card as plain data."""
-        features = feature_names(term for model in self.models for term in getattr(model, "terms", ()))
-        return {
-            "schema": SCHEMA,
-            "name": self.name,
-            "title": self.title,
-            "kind": self.kind,
-            "scale": self.scale,
-            "depth": self.depth,
-            "features": {name: FeatureName.parse(name).definition.summary for name in features},
-            "models": [model.to_dict() for model in self.models],
-            "training": dict(self.training),
-            "evaluation": dict(self.evaluation),
-            "limits": list(self.limits),
-            "made": self.made,
-        }
+    def to_dict(self) -> dict[str, Any]:
+        """The card as plain data, in the order of its file."""
+        data = super().to_dict()
+        return {name: data[name] for name in ORDER}
 
     @classmethod
     def from_dict(cls, data: Any) -> Card:
@@ -179,23 +144,34 @@ class Card(Described):
     def _headline(self) -> str:
         return f"{self.name}, {self.kind}, scale {self.scale}"
 
-    def tables(self) -> tuple[Table, ...]:
-        """The main facts; :meth:`summary` has them all."""
-        campaigns = self.training.get("campaigns", {})
+    def to_frame(self) -> pd.DataFrame:
+        """The main facts: what, value."""
         about = {
             "title": self.title,
             "models": ", ".join(model.kind for model in self.models),
             "scale": self.scale,
             "depth of the pools": self.depth,
-            "features": ", ".join(self.to_dict()["features"]) or "none",
-            "fitted on": ", ".join(map(str, campaigns)) or "-",
+            "features": ", ".join(self.features) or "none",
+            "fitted on": ", ".join(map(str, self.training.get("campaigns", {}))) or "-",
             "limits": " ".join(self.limits) or "-",
             "made": self.made or "-",
         }
-        return (Table(fact_table(about), self._headline()),)
+        return fact_table(about)
 
-    def summary(self) -> str:
-        """The card for people, in Markdown."""
+    def tables(self) -> tuple[Table, ...]:
+        """The main facts, the features, the parameters of each model, the training data and the evaluation."""
+        features = pd.DataFrame({"feature": list(self.features), "meaning": list(self.features.values())})
+        facts = {"Training": dict(_leaves(self.training)), "Evaluation": dict(_leaves(self.evaluation))}
+        found = [
+            Table(self.to_frame(), self._headline()),
+            Table(features, "Features"),
+            *(table for number, model in enumerate(self.models, start=1) for table in _parameters(number, model)),
+            *(Table(fact_table(values), title) for title, values in facts.items()),
+        ]
+        return tuple(table for table in found if len(table.frame))
+
+    def readme(self) -> str:
+        """The README of the card, in Markdown."""
         lines = [f"# {self.name}", "", self.title, "", f"Scale: {self.scale}. Pools to depth {self.depth}.", ""]
         for number, model in enumerate(self.models, start=1):
             lines += [f"## Model {number}: {model.kind}", ""]
@@ -214,9 +190,9 @@ class Card(Described):
             elif isinstance(model, Empirical):
                 lines += [f"- {n} levels: {', '.join(f'{p:.4f}' for p in model.share(n))}" for n in model.shares]
             lines += [""]
-        features = self.to_dict()["features"]
-        if features:
-            lines += ["## Features", ""] + [f"- `{name}`: {meaning}" for name, meaning in features.items()] + [""]
+        if self.features:
+            meanings = [f"- `{name}`: {meaning}" for name, meaning in self.features.items()]
+            lines += ["## Features", "", *meanings, ""]
         for title, facts in (("Training", self.training), ("Evaluation", self.evaluation)):
             if facts:
                 lines += [f"## {title}", "", *_facts(facts), ""]
@@ -338,8 +314,8 @@ def _prior_lines(prior: HierarchicalPrior) -> list[str]:
     lines += [f"| `{term}` | {n.mean:.3f} | {n.sd:.3f} |" for term, n in rows]
     lines += ["", "| effect of | median sd | 95% of campaigns |", "|---|---|---|"]
     for kind, n in prior.log_sds.items():
-        low, high = math.exp(n.mean - 1.96 * n.sd), math.exp(n.mean + 1.96 * n.sd)
-        lines.append(f"| {kind} | {math.exp(n.mean):.3f} | {low:.3f} to {high:.3f} |")
+        median, low, high = _median(n)
+        lines.append(f"| {kind} | {median:.3f} | {low:.3f} to {high:.3f} |")
     lines += [
         "",
         f"First cutpoint {prior.first_cut.mean:.3f} (sd {prior.first_cut.sd:.3f}); gaps by number of levels:",
@@ -359,22 +335,64 @@ def _prior_lines(prior: HierarchicalPrior) -> list[str]:
             "|---|---|---|---|---|",
         ]
         for name, known in (*observers.by_kind.items(), *observers.by_name.items()):
-            n, bias = known.log_slope, math.exp(known.log_bias.mean)
-            low, high = math.exp(n.mean - 1.96 * n.sd), math.exp(n.mean + 1.96 * n.sd)
-            about = f"{math.exp(n.mean):.3f} | {low:.3f} to {high:.3f} | {bias:.2f} | {known.reversed:.4f}"
+            (slope, low, high), bias = _median(known.log_slope), math.exp(known.log_bias.mean)
+            about = f"{slope:.3f} | {low:.3f} to {high:.3f} | {bias:.2f} | {known.reversed:.4f}"
             lines.append(f"| {name} | {about} |")
         lines += ["", "Constants of the model of labels:", ""]
         lines += [f"- {k}: {c['value']} ({c['origin']})" for k, c in observers.constants.to_dict().items()]
     return lines
 
 
+def _parameters(number: int, model: FittedModel | Hierarchical) -> Iterator[Table]:
+    """The parameters of a model as tables."""
+    title = f"Model {number}: {model.kind}"
+    if isinstance(model, FittedOrdinal):
+        columns = {"term": model.terms, "coefficient": model.coefficients, "centre": model.centre}
+        columns |= {"spread": model.spread} | ({"shrinkage": model.shrinkage} if model.shrinkage else {})
+        yield Table(pd.DataFrame(columns), title, {"shrinkage": 0})
+        yield Table(_by_levels(model.cutpoints, "cutpoints"), f"{title}, cutpoints by the number of levels")
+    elif isinstance(model, Empirical):
+        yield Table(_by_levels(model.shares, "shares"), title)
+    elif isinstance(model, Hierarchical):
+        prior = model.prior
+        coefficients = [(term, n.mean, n.sd) for term, n in zip(prior.terms, prior.coefficients, strict=True)]
+        yield Table(pd.DataFrame(coefficients, columns=["coefficient of", "mean", "sd"]), title)
+        effects = [(kind, *_median(n)) for kind, n in prior.log_sds.items()]
+        columns_of_sds = ["effect of", "median sd", "lower", "upper"]
+        yield Table(pd.DataFrame(effects, columns=columns_of_sds), f"{title}, effects, with 95% of campaigns")
+        known = {**prior.observers.by_kind, **prior.observers.by_name}.items()
+        slopes = [(name, *_median(o.log_slope), math.exp(o.log_bias.mean), o.reversed) for name, o in known]
+        columns_of_slopes = ["observer", "slope", "lower", "upper", "bias", "reversed"]
+        yield Table(pd.DataFrame(slopes, columns=columns_of_slopes), f"{title}, observers")
+
+
+def _by_levels(values: Mapping[int, Sequence[float]], what: str) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"levels": list(values), what: [", ".join(f"{x:.4f}" for x in each) for each in values.values()]}
+    )
+
+
+def _median(log: Normal) -> tuple[float, float, float]:
+    """The median and the central 95% of a number whose logarithm is normal."""
+    return math.exp(log.mean), math.exp(log.mean - 1.96 * log.sd), math.exp(log.mean + 1.96 * log.sd)
+
+
+def _leaves(facts: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Facts without nesting: their names one after another, and their values as text."""
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{before}{name}, ")
+        else:
+            yield f"{before}{name}", f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def _facts(facts: Mapping[str, Any], indent: str = "") -> list[str]:
     lines = []
-    for key, value in facts.items():
+    for name, value in facts.items():
         if isinstance(value, Mapping):
-            lines += [f"{indent}- {key}:", *_facts(value, indent + "  ")]
+            lines += [f"{indent}- {name}:", *_facts(value, indent + "  ")]
         else:
-            lines.append(f"{indent}- {key}: {value:.4g}" if isinstance(value, float) else f"{indent}- {key}: {value}")
+            lines.append(f"{indent}- {name}: {value:.4g}" if isinstance(value, float) else f"{indent}- {name}: {value}")
     return lines
 
 
@@ -382,7 +400,7 @@ def write_card(card: Card, folder: Path) -> None:
     """Write ``card.json`` and its README into a folder."""
     text = json.dumps(card.to_dict(), indent=1, ensure_ascii=False)
     write_bytes(folder / FILE, (text + "\n").encode())
-    write_bytes(folder / "README.md", card.summary().encode())
+    write_bytes(folder / "README.md", card.readme().encode())
 
 
 def read_card(path: Path) -> Card:

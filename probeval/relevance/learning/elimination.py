@@ -6,7 +6,7 @@ See docs/theory/relevance-models.md#elimination.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated
 
 import pandas as pd
 
@@ -15,8 +15,9 @@ from probeval.errors import ModelError
 from probeval.features.spec import factors
 from probeval.relevance.learning.diagnostics import cross_validate, diagnose, likelihood_ratios
 from probeval.relevance.models.ordinal import OrdinalModel, TrainingData
+from probeval.results import Result, key
 
-__all__ = ["Elimination", "EliminationStep", "eliminate_terms"]
+__all__ = ["EliminatedTerm", "Elimination", "EliminationStep", "eliminate_terms"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,53 +42,52 @@ class EliminationStep(Record):
     dropped: str | None = None
 
 
-@dataclass(frozen=True, repr=False)
-class Elimination(Record):
+@dataclass(frozen=True)
+class EliminatedTerm:
+    """A term of the largest model, as in Urbano (2013, Table 7.1)."""
+
+    term: str
+    chi2: Annotated[float, "The likelihood ratio statistic when it was dropped, or at the end."]
+    p: Annotated[float, "Its p-value."]
+    dropped: Annotated[int | None, "The step that dropped it; null for a term that stays."]
+    rmse: Annotated[float, "The held-out error of the model before it was dropped."]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Elimination(Result):
     """Models with fewer and fewer terms, until all that are left are significant.
 
     Parameters
     ----------
     steps
         The models, the largest first.
-    alpha
-        The level of significance.
     """
 
     steps: tuple[EliminationStep, ...]
-    alpha: float
+    alpha: Annotated[float, "The level of significance."]
 
     @property
     def terms(self) -> tuple[str, ...]:
         """The terms that are left."""
         return tuple(self.steps[-1].ratios)
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per term, as in Urbano (2013, Table 7.1), in the order in which they leave; the others last.
-
-        ``term``, ``chi2`` and ``p`` when it was dropped (or at the end), ``dropped`` (the step, missing for terms that
-        stay), and the held-out ``rmse`` of the model before it was dropped.
-        """
-        rows = [
-            {"term": s.dropped, "chi2": s.ratios[s.dropped], "p": s.p_values[s.dropped], "dropped": i, "rmse": s.rmse}
-            for i, s in enumerate(self.steps, start=1)
-            if s.dropped is not None
-        ]
+    @key[tuple[EliminatedTerm, ...]].named("terms")
+    def all_terms(self) -> tuple[EliminatedTerm, ...]:
+        """One entry per term, in the order in which they leave; the others last."""
         last = self.steps[-1]
-        kept = sorted(last.ratios, key=lambda term: last.ratios[term])
-        rows += [
-            {"term": t, "chi2": last.ratios[t], "p": last.p_values[t], "dropped": None, "rmse": last.rmse} for t in kept
-        ]
-        table = pd.DataFrame(rows, columns=["term", "chi2", "p", "dropped", "rmse"])
-        return table.astype({"dropped": "Int64"})
+        left = [(i, step, step.dropped) for i, step in enumerate(self.steps, start=1) if step.dropped is not None]
+        kept = [(None, last, term) for term in sorted(last.ratios, key=lambda term: last.ratios[term])]
+        return tuple(
+            EliminatedTerm(term, step.ratios[term], step.p_values[term], i, step.rmse)
+            for i, step, term in (*left, *kept)
+        )
 
-    def to_dict(self) -> dict[str, Any]:
-        """The level and the table as plain data."""
-        rows = self.to_frame().astype({"dropped": object}).to_dict("records")
-        return {"alpha": self.alpha, "terms": [{**row, "dropped": _step(row["dropped"])} for row in rows]}
+    def to_frame(self) -> pd.DataFrame:
+        """One row per term, with the keys of :class:`EliminatedTerm` as columns."""
+        return super().to_frame().astype({"dropped": "Int64"})
 
-
-def _step(number: Any) -> int | None:
-    return None if pd.isna(number) else int(number)
+    def _headline(self) -> str:
+        return f"{len(self.terms)} of {len(self.all_terms)} terms left at {self.alpha:g}: {', '.join(self.terms)}"
 
 
 def eliminate_terms(model: OrdinalModel, data: TrainingData, *, alpha: float = 0.0001) -> Elimination:
