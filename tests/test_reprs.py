@@ -48,7 +48,7 @@ def results() -> dict[str, type]:
     found = {}
     for name in probeval.__all__:
         value = getattr(probeval, name)
-        if inspect.isclass(value) and not issubclass(value, (Exception, Reporter)):
+        if inspect.isclass(value) and not inspect.isabstract(value) and not issubclass(value, (Exception, Reporter)):
             found[name] = value
         elif inspect.isfunction(value):
             returned = typing.get_type_hints(value, {**vars(importlib.import_module(value.__module__)), **late()})[

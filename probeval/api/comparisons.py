@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -192,13 +193,13 @@ class SystemComparisons(Result):
         """The least difference in score that half of the users notice, where it is known for the measure."""
         return UNSET if self.agreement is None else self.agreement.noticeable()
 
+    @abstractmethod
     def systems_frame(self) -> pd.DataFrame:
         """One row per system."""
-        raise NotImplementedError
 
+    @abstractmethod
     def outcome(self) -> list[str]:
         """The test or the decision, the meaning of the intervals, and how many differences half of the users notice."""
-        raise NotImplementedError
 
     def sentences(self) -> tuple[str, ...]:
         """The outcome, then notes on the data and the model."""
