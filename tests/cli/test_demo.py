@@ -137,7 +137,7 @@ def test_another_process_gives_the_same_bytes_and_tables_show_what_csv_has(probe
     assert [row["judged"] for row in rows] == ["0", "4"]
     for row in rows:
         assert f"{float(row['confidence']):.3f}" in here.out
-    for title in ("nothing judged", "with the true order", "Source of labels", "worth something else", "less system-"):
+    for title in ("nothing judged", "with the true order", "Source of labels", "worth something else", "minus system-"):
         assert here.out.count(title) == 1
     assert max(map(len, here.out.splitlines())) <= WIDTH
 
