@@ -74,7 +74,7 @@ class Experiment(Result):
     @key
     def systems(self) -> list[dict[str, str | float | None]]:
         """The rows of the table; null for an empty cell."""
-        filled = self.table.rename(columns=str).astype(object).where(self.table.notna(), None)
+        filled = self.table.astype(object).where(self.table.notna(), None)
         return cast("list[dict[str, str | float | None]]", filled.to_dict("records"))
 
     def tables(self) -> tuple[Table, ...]:

@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from probeval.arrays import Floats
+from probeval.display import Record
 from probeval.errors import SatisfactionError
 from probeval.metrics.mapping import SatMapping
 from probeval.results import HIDDEN
@@ -20,8 +21,8 @@ LEAST_POINTS = 100  # of each fit in a mixture: the mixture has at least as many
 ENOUGH = 50  # queries from which on their own scores are the best prediction (Urbano 2013, section 4.2)
 
 
-@dataclass(frozen=True)
-class NewQuery:
+@dataclass(frozen=True, repr=False)
+class NewQuery(Record):
     """The distribution of a figure on one new query of the same kind."""
 
     mean: float

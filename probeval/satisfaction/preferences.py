@@ -147,8 +147,8 @@ class Agreement(Result):
         seen = self.n > 0
         return float(np.sqrt(np.mean((self.worse[seen] / self.n[seen]) ** 2)))
 
-    @key.named("tenths")
-    def by_tenth(self) -> tuple[AgreementTenth, ...]:
+    @key
+    def tenths(self) -> tuple[AgreementTenth, ...]:
         """Users' preferences by tenths of the difference."""
         n, edges = np.where(self.n > 0, self.n, np.nan), np.arange(TENTHS + 1) / TENTHS
         shares = {"better": self.better / n, "neither": self.neither / n, "worse": self.worse / n}

@@ -360,10 +360,20 @@ def _parameters(number: int, model: FittedModel | Hierarchical) -> Iterator[Tabl
         effects = [(kind, *_median(n)) for kind, n in prior.log_sds.items()]
         columns_of_sds = ["effect of", "median sd", "lower", "upper"]
         yield Table(pd.DataFrame(effects, columns=columns_of_sds), f"{title}, effects, with 95% of campaigns")
+        cuts = [("first cutpoint", prior.first_cut), ("other gaps", prior.gap)]
+        cuts[1:1] = [(f"gap {i} of {n} levels", g) for n, gaps in prior.gaps.items() for i, g in enumerate(gaps, 1)]
+        rows = [(name, n.mean, n.sd) for name, n in cuts]
+        yield Table(pd.DataFrame(rows, columns=["of", "mean", "sd"]), f"{title}, cutpoints")
         known = {**prior.observers.by_kind, **prior.observers.by_name}.items()
         slopes = [(name, *_median(o.log_slope), math.exp(o.log_bias.mean), o.reversed) for name, o in known]
         columns_of_slopes = ["observer", "slope", "lower", "upper", "bias", "reversed"]
         yield Table(pd.DataFrame(slopes, columns=columns_of_slopes), f"{title}, observers")
+        if slopes:
+            constants = [
+                (name, str(c["value"]), c["origin"]) for name, c in prior.observers.constants.to_dict().items()
+            ]
+            columns_of_constants = ["constant", "value", "origin"]
+            yield Table(pd.DataFrame(constants, columns=columns_of_constants), f"{title}, constants of labels")
 
 
 def _by_levels(values: Mapping[int, Sequence[float]], what: str) -> pd.DataFrame:
