@@ -156,7 +156,7 @@ def judged_again(campaign: Collection, metric: Any = "P@5", *, work: dict[str, A
 
 def test_a_policy(way, own, campaigns):
     by_name = judged_again(campaigns[0], policies=["backwards"], work=way)
-    pool = by_name.trajectories[0].pool
+    pool = by_name.trajectories[0].setup.pool
     for trajectory in by_name.trajectories:
         assert trajectory.order == tuple(range(pool - 1, pool - 1 - len(trajectory.order), -1))
     for given in (own.backwards, Policy("backwards", "mine", own.backwards)):
@@ -169,7 +169,7 @@ def test_a_policy(way, own, campaigns):
 
 def test_a_measure(way, own, campaigns):
     found = judged_again(campaigns[0], own.TopTwo @ 5, work=way)
-    assert found.trajectories[0].metric == "TopTwo@5"
+    assert found.trajectories[0].setup.metric == "TopTwo@5"
     assert repr(found.to_dict()) == repr(judged_again(campaigns[0], "TopTwo@5", work={}).to_dict())
     options = {"models": ["uniform"], "checkpoints": [0.2], "seeds": 1, "draws": 50}
     validated = validate(campaigns, metrics=["TopTwo@5"], **options, **way).to_frame()

@@ -24,7 +24,7 @@ from probeval.records import About, part, task
 from probeval.reporting import Reporter
 from probeval.results import FLAT, HIDDEN, UNSET, Result, UnsetType, frame, key
 from probeval.scores import Comparison, Ranking
-from probeval.scores.decision import Decision, Verdicts
+from probeval.scores.decision import PairDecision, Verdicts
 from probeval.scores.evaluate import as_metric
 from probeval.scores.ideal import retrieved_pairs
 from probeval.scores.two_systems import on_new_queries
@@ -78,7 +78,7 @@ class GateRule:
         """The verdict on a difference, new minus baseline; a tie passes only if the demand is not worse."""
         worse = comparison.p_worse
         if self.not_worse:  # two verdicts: a difference within the rope is on the side of those that are better
-            found = Decision(1.0 - worse, worse, 0.0, self.level).verdict
+            found = PairDecision(1.0 - worse, worse, 0.0, self.level).verdict
         else:
             found = comparison.verdict(level=self.level)
         return GATE_WORDS[self.not_worse][found]

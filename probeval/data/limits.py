@@ -16,7 +16,7 @@ from probeval.errors import DataError
 __all__ = ["VARIABLE", "check_array", "check_cells", "most_bytes", "refuse_size"]
 
 VARIABLE = "PROBEVAL_MAX_BYTES"  # the bytes that one file may take, in place of what is below
-MOST = 4 << 30  # bytes of one file
+MAX_FILE_BYTES = 4 << 30  # bytes of one file
 # A compressed file may unpack to so many times its size, or to so many bytes if that is more. Compressed runs and
 # judgments of real campaigns unpack to 2 to 13 times their size.
 RATIO, ROOM = 50, 64 << 20
@@ -30,7 +30,7 @@ def most_bytes(packed: int | None = None) -> int:
     given = _given()
     if given is not None:
         return given
-    return MOST if packed is None else min(MOST, max(ROOM, RATIO * packed))
+    return MAX_FILE_BYTES if packed is None else min(MAX_FILE_BYTES, max(ROOM, RATIO * packed))
 
 
 def refuse_size(what: str, most: int, *, path: Path) -> DataError:

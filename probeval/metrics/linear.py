@@ -89,7 +89,7 @@ RBP = define(
     "rank-biased precision of a user who goes on with probability p; its upper bound is score plus residual",
     r"(1-p)\sum_i \frac{g(r_i)}{g_{\max}}\, p^{i-1}",
     parameters={
-        "p": Parameter(0.8, "the probability of looking at the next document", low=0, high=1),
+        "p": Parameter(0.8, "the probability of looking at the next document", low=0, high=1, always=True),
         "rel": BINARY,
         "gain": GAIN,
         "norm": Parameter(

@@ -43,6 +43,7 @@ class Parameter(Record):
     high: float | None = None
     required: bool = False
     shares: bool = False  # several numbers that sum to 1
+    always: bool = False  # in the name of the measure even at its default, which not all tools share
 
     def check(self, metric: str, name: str, value: Value) -> Value:
         """Return the value in canonical form, or raise an error."""
@@ -201,7 +202,9 @@ class Metric(Described):
     def __str__(self) -> str:
         defaults = self.definition.parameters
         shown = ", ".join(
-            f"{name}={_spell(value)}" for name, value in self.parameters.items() if value != defaults[name].default
+            f"{name}={_spell(value)}"
+            for name, value in self.parameters.items()
+            if value != defaults[name].default or defaults[name].always
         )
         cutoff = "" if self.cutoff in (None, self.definition.cutoff) else f"@{self.cutoff}"
         return self.name + (f"({shown})" if shown else "") + cutoff

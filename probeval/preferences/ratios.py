@@ -18,7 +18,7 @@ from probeval.errors import DataError
 
 __all__ = ["RatioScores", "ratio_scores"]
 
-SHOWN = 3  # documents of a part of the graph that an error names
+NAMED_DOCS = 3  # documents of a part of the graph that an error names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,9 +126,10 @@ def _connected(docs: list[str], i: Ints, j: Ints) -> None:
     if parts > 1:
         members = [[docs[k] for k in np.flatnonzero(part == p)] for p in range(parts)]
         shown = "; ".join(
-            ", ".join(m[:SHOWN]) + f" and {len(m) - SHOWN:,} more" * (len(m) > SHOWN) for m in members[:SHOWN]
+            ", ".join(m[:NAMED_DOCS]) + f" and {len(m) - NAMED_DOCS:,} more" * (len(m) > NAMED_DOCS)
+            for m in members[:NAMED_DOCS]
         )
-        rest = f"; and {parts - SHOWN:,} more parts" * (parts > SHOWN)
+        rest = f"; and {parts - NAMED_DOCS:,} more parts" * (parts > NAMED_DOCS)
         raise DataError(
             f"the comparisons are in {parts:,} parts that no answer connects ({shown}{rest}): the ratio between parts "
             "is unknown. Compare a document of each part with one of another."

@@ -14,7 +14,7 @@ __all__ = ["LOG", "Normal"]
 # Parameters are on the scale of logits, where 1 is much and 10 is very much: those of a card are far below these.
 LOGIT = (-20.0, 20.0, 20.0)  # the least and the largest mean, and the largest standard deviation
 LOG = (-10.0, 3.0, 3.0)  # those of a logarithm
-LEAST = 1e-3  # standard deviation
+MIN_SD = 1e-3  # standard deviation
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Normal:
         """Restore from the mean and the standard deviation, both within bounds: :data:`LOG` for a logarithm."""
         mean, sd = map(float, values)
         low, high, widest = within
-        if not (low <= mean <= high and LEAST <= sd <= widest):
+        if not (low <= mean <= high and MIN_SD <= sd <= widest):
             raise ModelError(
-                f"a damaged prior: its mean must be from {low:g} to {high:g}, its standard deviation from {LEAST:g} to "
+                f"a damaged prior: its mean must be from {low:g} to {high:g}, its standard deviation from {MIN_SD:g} to "
                 f"{widest:g}, got {mean:g} and {sd:g}."
             )
         return cls(mean, sd)

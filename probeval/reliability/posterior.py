@@ -29,7 +29,7 @@ from probeval.metrics import Measured
 from probeval.reliability.observed import Observed
 from probeval.reliability.significance import as_scores
 from probeval.results import Result, frame, key, rows
-from probeval.scores.decision import Decision, Verdicts
+from probeval.scores.decision import PairDecision, Verdicts
 
 __all__ = ["FAMILIES", "ModelledPair", "ModelledSystem", "ScorePosterior", "compare_bayes"]
 
@@ -41,7 +41,7 @@ NODES = 24  # of the quadrature over the population of queries
 MANY = 20  # systems from which their spread is well determined
 TARGET_ACCEPT = 0.95  # of the sampler: with .8, one draw in 500 diverged on CLEF eHealth 2018
 STANDARD = "standardised_spread_effect"
-LEAST = 0.5e-6  # least score inside (0, 1): half of the last digit that most tools print
+MIN_SCORE = 0.5e-6  # least score inside (0, 1): half of the last digit that most tools print
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class ScorePosterior(Result):
                 p_better=better,
                 p_equal=1 - better - worse,
                 p_worse=worse,
-                verdict=[Decision(*each, self.level).verdict for each in chances],
+                verdict=[PairDecision(*each, self.level).verdict for each in chances],
             )
         return tuple(found)
 
@@ -212,7 +212,7 @@ class ScorePosterior(Result):
             return np.asarray(-0.5 * ((y - eta) / spread) ** 2 - np.log(spread) - 0.5 * np.log(2 * np.pi))
         low = c["low_cut"][:, None, None]
         high = low + c["cut_gap"][:, None, None]
-        inside = np.clip(y, LEAST, 1 - LEAST)
+        inside = np.clip(y, MIN_SCORE, 1 - MIN_SCORE)
         typical = expit(c["mean"][:, None] + c["system_effect"])[:, :, None]
         spread = np.exp(log_spread) / (typical * (1 - typical))
         share = expit(eta)
@@ -270,7 +270,7 @@ def compare_bayes(
         raise ReliabilityError("Bounded scores lie between 0 and 1. Use family='normal' for others.")
     if len(scores) < 2 or scores.shape[1] < 2:
         raise ReliabilityError(f"Two systems and two queries are the least to learn from, got shape {scores.shape}.")
-    if np.nanmax(scores) - np.nanmin(scores) < LEAST:
+    if np.nanmax(scores) - np.nanmin(scores) < MIN_SCORE:
         raise ReliabilityError("All scores are alike: there is nothing to learn from them.")
     target_accept = TARGET_ACCEPT if target_accept is None else target_accept
     if not 0 < target_accept < 1:
@@ -319,7 +319,7 @@ def _bounded(scores: Floats) -> Any:
     pm, pt = load("pymc"), load("pytensor.tensor")
     low, high = (scores <= 0).astype(float), (scores >= 1).astype(float)
     between = ((scores > 0) & (scores < 1)).astype(float)
-    y = np.where(between > 0, np.clip(scores, LEAST, 1 - LEAST), 0.5)
+    y = np.where(between > 0, np.clip(scores, MIN_SCORE, 1 - MIN_SCORE), 0.5)
     with pm.Model() as model:
         eta, typical, log_spread = _effects(pm, scores.shape, scale=1.5, centre=0.0, spread=1.0)
         # Precision over m(1 - m) is the parameter that scores separate from the mean m, especially near 0 and 1.

@@ -67,6 +67,7 @@ class TableText(Record):
     def of(cls, table: Table) -> TableText:
         """The cells of a table: numbers with four decimals, whole counts, a dash for missing values.
 
+        >>> import pandas as pd
         >>> TableText.of(Table(pd.DataFrame({"system": ["a"], "mean": [0.25], "n": [1200]}), "Scores")).rows
         (('a', '0.2500', '1,200'),)
         """

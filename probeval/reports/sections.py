@@ -114,7 +114,7 @@ def _neighbours(found: ReportResults, order: list[str]) -> pd.DataFrame:
     rows = []
     for a, b in wanted:
         i, j = at[a], at[b]
-        states = ("tied", "decided", "open")
+        states = ("tied", "decided", "undecided")
         state = next(name for name in states if getattr(found.verdict, name)[i, j])
         enough = "too few" if found.verdict.beyond[i, j] else "enough queries"
         if found.population is None or (state == "tied" and not found.ranking.rope):

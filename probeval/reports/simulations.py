@@ -26,7 +26,7 @@ from probeval.simulation.trajectory import LASTS
 __all__ = ["read_simulation", "report_simulation"]
 
 CHANCE = 0.05  # the least p of an accuracy that is below the stated confidence by no more than chance
-SHOWN = (
+FIGURE_COLUMNS = (
     "judged", "confidence", "accuracy", "tau", "tau_top15", "mae", "calibration_excess", "calibration_p", "coverage",
 )  # fmt: skip
 PICTURES = {
@@ -335,7 +335,7 @@ def _points(document: Mapping[str, Any]) -> pd.DataFrame:
             {
                 "policy": _label(one),
                 "seed": str(one["seed"]),
-                **{n.replace("_", " "): int(p[n]) if n == "judged" else _number(p[n]) for n in SHOWN},
+                **{n.replace("_", " "): int(p[n]) if n == "judged" else _number(p[n]) for n in FIGURE_COLUMNS},
             }
             for one in document["policies"]
             for p in one["points"]

@@ -95,7 +95,7 @@ class ListQuestions(Result):
         """The number of pairs in each tenth of the difference in score, shape (10,)."""
         return np.bincount(tenths([abs(q.score_a - q.score_b) for q in self.pairs]), minlength=TENTHS)
 
-    @key[int].named("pairs")
+    @key.named("pairs")
     def n_pairs(self) -> int:
         """The number of questions that are no traps."""
         return len(self.pairs)

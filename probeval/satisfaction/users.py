@@ -210,7 +210,7 @@ class Satisfaction(Result):
             prefer_b=prefer[2],
         )
 
-    @key[str].named("mapping")
+    @key.named("mapping")
     def mapping_name(self) -> str:
         """The mapping from scores to the share of satisfied users."""
         return self.mapping.name
@@ -220,17 +220,17 @@ class Satisfaction(Result):
         """The source of the users."""
         return self.mapping.origin
 
-    @key[str | None].named("agreement")
+    @key.named("agreement")
     def agreement_name(self) -> str | None:
         """The mapping from differences to users' preferences; null if there is none."""
         return None if self.agreement is None else self.agreement.name
 
-    @key[str].named("family")
+    @key.named("family")
     def family_used(self) -> str:
         """The distribution of scores over queries that predicts a new one."""
         return self.family or default_family(self.scores.shape[2])
 
-    @key[tuple[SatisfiedSystem, ...]].named("systems")
+    @key.named("systems")
     def by_system(self) -> tuple[SatisfiedSystem, ...]:
         """One entry per system, by falling share of satisfied users."""
         found = []

@@ -18,7 +18,7 @@ from probeval.display import Table
 from probeval.errors import ScoreError
 from probeval.metrics.classical import PairDifference
 from probeval.results import FLAT, UNSET, Result, UnsetType, changed, frame, key, rows
-from probeval.scores.decision import Decision, Verdicts
+from probeval.scores.decision import PairDecision, Verdicts
 from probeval.ties import TIE, signs
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Comparison(Result):
 
     def verdict(self, *, level: float = 0.95) -> Verdicts:
         """``better`` or ``worse`` (of a), ``equal`` (within the rope), or ``undecided`` below this probability."""
-        return Decision(self.p_better, self.p_worse, self.p_equal, level).verdict
+        return PairDecision(self.p_better, self.p_worse, self.p_equal, level).verdict
 
     @key
     def effect_size(self) -> float:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Decision", "Verdicts"]
+__all__ = ["PairDecision", "Verdicts"]
 
 Verdicts = Literal["better", "worse", "equal", "undecided"]
 
 
 @dataclass(frozen=True)
-class Decision:
+class PairDecision:
     """What is decided of a system against another: a verdict is stated when its own probability reaches the level.
 
     With a rope, better and worse are by more than the rope, and equal is within it. Without one, equal is an exact tie.
@@ -28,7 +28,7 @@ class Decision:
 
     Examples
     --------
-    >>> Decision(0.96, 0.01, 0.03, 0.95).verdict, Decision(0.90, 0.01, 0.09, 0.95).verdict
+    >>> PairDecision(0.96, 0.01, 0.03, 0.95).verdict, PairDecision(0.90, 0.01, 0.09, 0.95).verdict
     ('better', 'undecided')
     """
 

@@ -21,7 +21,7 @@ from probeval.streams import Purpose, stream
 __all__ = ["Alternative", "TrustReport", "trust"]
 
 MARGIN = 0.1  # the shift of labels that counts as none, as a share of their range
-VERDICTS = {"biased": "biased", "unbiased": "unbiased within the margin", "open": "not enough judged to tell"}
+VERDICTS = {"biased": "biased", "unbiased": "unbiased within the margin", "undecided": "not enough judged to tell"}
 SHOWN_BIASES = 12  # biases in a summary
 
 

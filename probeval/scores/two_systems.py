@@ -13,7 +13,7 @@ from probeval.display import Table
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.results import UNSET, Result, UnsetType, frame, plain
 from probeval.scores.compare import Comparison
-from probeval.scores.decision import Decision, Verdicts
+from probeval.scores.decision import PairDecision, Verdicts
 from probeval.scores.estimate import ScoreEstimate
 from probeval.scores.scores import Scores
 
@@ -94,8 +94,8 @@ class TwoSystems(Result):
     def _headline(self) -> str:
         return f"{self.here.a} against {self.here.b}, {self.verdict} at {self.level:g}"
 
-    def _decision(self, comparison: Comparison) -> Decision:
-        return Decision(comparison.p_better, comparison.p_worse, comparison.p_equal, self.level)
+    def _decision(self, comparison: Comparison) -> PairDecision:
+        return PairDecision(comparison.p_better, comparison.p_worse, comparison.p_equal, self.level)
 
     @property
     def verdict(self) -> Verdicts:

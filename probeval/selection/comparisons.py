@@ -31,7 +31,7 @@ __all__ = ["PairQuestion", "Preference", "Ratio", "typical_answers"]
 # The logistic function as a mixture of normal distribution functions, right to .0001 (Monahan and Stefanski 1992).
 MIXED = np.array([0.25220, 0.58522, 0.16257]) / 0.99999
 STEEP = np.array([0.90793, 0.57778, 0.36403])
-LEAST = 1e-12  # the least probability of an answer: rarer ones add no information
+MIN_PROBABILITY = 1e-12  # the least probability of an answer: rarer ones add no information
 
 
 class PairQuestion(Protocol):
@@ -92,7 +92,7 @@ class Preference(Record):
         equal, equal_slope = 1 - left - right, -left_slope - right_slope
         total = np.zeros(len(mean))
         for p, slope in ((left, left_slope), (right, right_slope), (equal, equal_slope)):
-            total += np.divide(slope**2, p, out=np.zeros(len(p)), where=p > LEAST)
+            total += np.divide(slope**2, p, out=np.zeros(len(p)), where=p > MIN_PROBABILITY)
         return self.attention * total
 
 
@@ -147,7 +147,7 @@ def typical_answers(evidence: AnswerEvidence | None) -> dict[str, PairQuestion]:
     seen, assessors = evidence.observations, evidence.assessors
     for number, question in enumerate(seen.questions):
         given = np.bincount(seen.assessor[seen.question == number], minlength=len(seen.assessors))
-        weight = given * np.maximum(assessors.kinds[0], LEAST)
+        weight = given * np.maximum(assessors.kinds[0], MIN_PROBABILITY)
         if question.name in COMPARED and given.any():
             mean = weight @ assessors.parameters[0, :, number] / weight.sum()
             made = COMPARED[question.name](

@@ -38,7 +38,7 @@ __all__ = [
 
 # The errors of newcomers exceed their stated standard deviations by this factor: see docs/evidence-reuse.md.
 NEWCOMER = 1.33
-MOST = 500  # unjudged documents among which an order is looked for
+MAX_ORDERED = 500  # unjudged documents among which an order is looked for
 NOTHING = 1e-9  # a share of the variance that is rounding error
 
 
@@ -70,7 +70,7 @@ class Narrowing(Record):
         return int(np.argmax(narrow)) if narrow.any() else None
 
 
-def narrowing(state: JudgingState, system: str, *, level: float = 0.95, most: int = MOST) -> Narrowing:
+def narrowing(state: JudgingState, system: str, *, level: float = 0.95, most: int = MAX_ORDERED) -> Narrowing:
     r"""Return the order of unjudged documents that narrows the interval of a system's score most.
 
     The documents are those that the score depends on: the retrieved ones, and for measures with ideal lists others too.

@@ -61,7 +61,7 @@ class PolicyComparison:
 
 
 @dataclass(frozen=True)
-class Figure:
+class SeedFigure:
     """A figure of a trajectory: its value, None if it did not get there, and its range."""
 
     name: FigureName
@@ -82,14 +82,14 @@ def _count(trajectory: Trajectory) -> tuple[float, float]:
 
 
 JUDGMENTS = (
-    Figure("judgments_at_stop", _at_stop("judged"), _count),
-    Figure("judgments_to_tau90", lambda trajectory: trajectory.judgments_to_tau90, _count),
+    SeedFigure("judgments_at_stop", _at_stop("judged"), _count),
+    SeedFigure("judgments_to_tau90", lambda trajectory: trajectory.judgments_to_tau90, _count),
 )
 FIGURES = (
     *JUDGMENTS,
-    Figure("confidence_at_stop", _at_stop("confidence"), _within(0.0, 1.0)),
-    Figure("accuracy_at_stop", _at_stop("accuracy"), _within(0.0, 1.0)),
-    Figure("tau_at_stop", _at_stop("tau"), _within(-1.0, 1.0)),
+    SeedFigure("confidence_at_stop", _at_stop("confidence"), _within(0.0, 1.0)),
+    SeedFigure("accuracy_at_stop", _at_stop("accuracy"), _within(0.0, 1.0)),
+    SeedFigure("tau_at_stop", _at_stop("tau"), _within(-1.0, 1.0)),
 )
 
 

@@ -87,7 +87,7 @@ def test_the_limit_is_raised_by_a_variable(put, monkeypatch):
 def test_a_file_without_end_is_refused(monkeypatch):
     with pytest.raises(DataError, match="expected a file or a pipe, got a device"):  # nothing is read
         read_texts(Path("/dev/zero"), "doc")
-    monkeypatch.setattr(limits, "MOST", 10 << 20)
+    monkeypatch.setattr(limits, "MAX_FILE_BYTES", 10 << 20)
     with subprocess.Popen(["cat", "/dev/zero"], stdout=subprocess.PIPE) as endless:
         assert endless.stdout is not None
         with pytest.raises(DataError, match="has more than 10,485,760 bytes"):

@@ -9,7 +9,7 @@ from probeval.api.gate import GateRule
 from probeval.metrics import parse
 from probeval.reliability import ScorePosterior
 from probeval.scores import Joint, Scores
-from probeval.scores.decision import Decision
+from probeval.scores.decision import PairDecision
 from probeval.scores.two_systems import TwoSystems
 
 
@@ -24,16 +24,16 @@ from probeval.scores.two_systems import TwoSystems
     ],
 )
 def test_a_verdict_is_stated_when_its_own_probability_reaches_the_level(better, worse, equal, verdict):
-    found = Decision(better, worse, equal, 0.95)
+    found = PairDecision(better, worse, equal, 0.95)
     assert found.verdict == verdict
     assert found.confidence == max(better, worse, equal)
     turned = {"better": "worse", "worse": "better"}
-    assert Decision(worse, better, equal, 0.95).verdict == turned.get(verdict, verdict)
+    assert PairDecision(worse, better, equal, 0.95).verdict == turned.get(verdict, verdict)
 
 
 def test_a_low_level_takes_the_likeliest():
-    assert Decision(0.5, 0.1, 0.4, 0.3).verdict == "better"
-    assert Decision(0.5, 0.5, 0.0, 0.5).verdict == "undecided"
+    assert PairDecision(0.5, 0.1, 0.4, 0.3).verdict == "better"
+    assert PairDecision(0.5, 0.5, 0.0, 0.5).verdict == "undecided"
 
 
 @pytest.mark.parametrize("rope", [0.0, 0.1])

@@ -65,7 +65,7 @@ def test_a_fair_labeller_is_not_named(campaign):
 def test_with_nothing_judged_no_verdict_is_given(campaign):
     found = report(replace(campaign, judgments=None, labels=labels_of(campaign, 2, favoured="team1")))
     biases = found.observers[0].biases
-    assert {b.verdict for b in biases} == {"open"}
+    assert {b.verdict for b in biases} == {"undecided"}
     assert {b.needed for b in biases} == {None}
     assert "nothing is judged" in found.summary()
 

@@ -200,7 +200,7 @@ def test_the_board_follows_the_campaign(campaign: Campaign):
 
 def test_the_ranking_is_the_owners_unless_it_is_shown_to_all(open_page: Open, campaign: Campaign):
     campaign.refresh()
-    system = campaign.snapshot.systems[0]["system"]  # type: ignore[union-attr]
+    system = campaign.snapshot.systems[0].system  # type: ignore[union-attr]
     team, alone = open_page(who=EVE).get("/overview").text, open_page().get("/overview").text
     assert system in team
     assert "Only owners of the campaign see the ranking." in team

@@ -19,7 +19,7 @@ from probeval.arrays import Floats
 __all__ = ["LOG_SLOPE", "LOG_SPREAD", "SHIFT", "AnswerCurves", "answer_curves", "cutpoint_shape", "information_of"]
 
 SHIFT, LOG_SPREAD, LOG_SLOPE = range(3)  # the parameters of an observer, in this order
-LEAST = 1e-9  # probability of any answer, so that its logarithm is finite
+MIN_PROBABILITY = 1e-9  # probability of any answer, so that its logarithm is finite
 
 
 class AnswerCurves(NamedTuple):
@@ -50,7 +50,7 @@ def answer_curves(parameters: Floats, shape: Floats, nodes: Floats, *, sign: flo
     lean = sign * np.exp(parameters[:, LOG_SLOPE])[:, None, None] * nodes
     at_least = expit(parameters[:, SHIFT][:, None, None] + spread + lean)  # (observer, cut, node)
     density = at_least * (1 - at_least)
-    probability = np.maximum(-np.diff(at_least, axis=1, prepend=1.0, append=0.0), LEAST)
+    probability = np.maximum(-np.diff(at_least, axis=1, prepend=1.0, append=0.0), MIN_PROBABILITY)
     score = np.stack([_level_changes(density * x, probability) for x in (1.0, spread, lean)], axis=-1)
     return AnswerCurves(probability, score)
 

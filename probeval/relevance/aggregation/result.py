@@ -102,7 +102,7 @@ class Aggregation(Result):
         table["votes"] = np.bincount(given.pair, minlength=len(given.pool))
         return table if self.votes.gold is None else table.assign(gold=self.votes.gold.grades())
 
-    @key[str].named("scale")
+    @key.named("scale")
     def scale_name(self) -> str:
         """The scale of the grades."""
         return str(self.scale)
@@ -119,7 +119,7 @@ class Aggregation(Result):
         """
         return cast("list[dict[str, str | float]]", self.to_frame().to_dict("records"))
 
-    @key[tuple[Worker, ...]].named("workers")
+    @key.named("workers")
     def each_worker(self) -> tuple[Worker, ...]:
         """One entry per worker, the one with most votes first."""
         given = self.votes.judgments

@@ -42,7 +42,7 @@ __all__ = [
 
 SIGNS = tuple(kind.sign for kind in KINDS)
 ENOUGH = 5  # numbers from which their sd is the first estimate of their noise
-LEAST = 0.05  # the least first estimate, if an assessor gave equal numbers
+MIN_FIRST_ESTIMATE = 0.05  # the least first estimate, if an assessor gave equal numbers
 LIKELY = 0.5  # the least probability of a kind whose parameters the fit to all answers finds
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)  # over the relevance in question
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -79,7 +79,9 @@ class Assessors:
             for j in range(n):
                 mine = (observations.question == number) & (observations.assessor == j)
                 if isinstance(question, NormalQuestion) and mine.sum() >= ENOUGH:
-                    parameters[:, j, number, LOG_WIDTH] = np.log(max(observations.answer[mine].std(), LEAST))
+                    parameters[:, j, number, LOG_WIDTH] = np.log(
+                        max(observations.answer[mine].std(), MIN_FIRST_ESTIMATE)
+                    )
         return cls(parameters, np.broadcast_to(shares[:, None], (len(KINDS), n)).copy())
 
     def joined(self, before: Assessors, names: tuple[str, ...], earlier: tuple[str, ...]) -> Assessors:

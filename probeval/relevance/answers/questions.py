@@ -35,8 +35,8 @@ TIES = Normal(-0.7, 0.8)  # log half-width of "equal", in logits; stated
 STEEP = Normal(-1.7, 0.6)  # log slope of numbers per logit: most of their sd of about 1, relevance having one of 5
 NOISE = Normal(-0.5, 0.7)  # log sd of the noise of numbers, whose sd is about 1; stated
 LEVEL = Normal(0.0, 1.0)  # of numbers from 0 to 100, in their sds
-NARROW = -30.0  # the log width of "equal" where it is no answer: P(equal) is then below LEAST
-LEAST = 1e-12  # the least probability of "equal", whose logarithm stays finite
+NARROW = -30.0  # the log width of "equal" where it is no answer: P(equal) is then below MIN_P_EQUAL
+MIN_P_EQUAL = 1e-12  # the least probability of "equal", whose logarithm stays finite
 
 
 class Curve(NamedTuple):
@@ -102,7 +102,7 @@ class OrdinalQuestion(Question):
         centre = slope * relevance + parameters[:, SHIFT]
         up, down = centre - width, -centre - width
         left, right = expit(up), expit(down)
-        equal = np.maximum(1 - left - right, LEAST)
+        equal = np.maximum(1 - left - right, MIN_P_EQUAL)
         left_steep, right_steep = left * (1 - left), right * (1 - right)
         is_left, is_right = answer > 0, answer < 0
         value = np.where(is_left, log_expit(up), np.where(is_right, log_expit(down), np.log(equal)))

@@ -33,12 +33,12 @@ __all__ = ["no_sites", "updated_assessors", "updated_sites"]
 
 LOG_WEIGHTS = np.log(WEIGHTS)
 LONGEST = 0.5  # the longest step of a parameter of an assessor, against overshooting
-LEAST = 1e-6  # the least precision of a site, and of a cavity relative to the posterior: both stay proper
+MIN_PRECISION = 1e-6  # the least precision of a site, and of a cavity relative to the posterior: both stay proper
 
 
 def no_sites(n: int) -> Sites:
     """Return sites that say nothing."""
-    return Sites(np.full(n, LEAST), np.zeros(n), np.zeros(n))
+    return Sites(np.full(n, MIN_PRECISION), np.zeros(n), np.zeros(n))
 
 
 def updated_sites(
@@ -80,7 +80,7 @@ def _exact(observations: AnswerRows, assessors: Assessors, number: int, mine: In
             slope, sd = sign * np.exp(parameters[:, LOG_SLOPE]), np.exp(parameters[:, LOG_WIDTH])
             z = (answer - parameters[:, SHIFT]) / sd
             out += p * np.stack([(slope / sd) ** 2, slope / sd * z, -(z**2) / 2 - np.log(sd) - np.log(2 * np.pi) / 2])
-    return Sites(np.maximum(out[0], LEAST), out[1], out[2])
+    return Sites(np.maximum(out[0], MIN_PRECISION), out[1], out[2])
 
 
 class Tilted(NamedTuple):
@@ -98,7 +98,7 @@ def tilted(
     """Return cavity times probability of a question's answers, by quadrature around the present posterior."""
     # The cavity is the posterior without the site: precisions and linear terms are subtracted.
     mean, variance = found.u[mine], found.variance[mine]
-    left = np.maximum(1 / variance - sites.precision[mine], LEAST / variance)
+    left = np.maximum(1 / variance - sites.precision[mine], MIN_PRECISION / variance)
     centre = (mean / variance - sites.linear[mine]) / left
     # Gauss and Hermite's nodes around the posterior, where the product has its mass. Their weights contain a normal
     # density, which is divided out (z^2/2 + log sd) before the cavity and the answer are multiplied in.
@@ -118,8 +118,8 @@ def _matched(part: Tilted, variance: Floats) -> Sites:
     values, weights = part.nodes
     left, centre = part.precision, part.mean
     m = (weights * values).sum(axis=0)
-    v = np.maximum((weights * (values - m) ** 2).sum(axis=0), LEAST * variance)
-    precision = np.maximum(1 / v - left, LEAST)
+    v = np.maximum((weights * (values - m) ** 2).sum(axis=0), MIN_PRECISION * variance)
+    precision = np.maximum(1 / v - left, MIN_PRECISION)
     both = precision + left
     linear = m * both - left * centre
     # The site's size makes its integral over the cavity equal to that of the answer, so that the evidence is right.

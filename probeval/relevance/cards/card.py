@@ -93,7 +93,7 @@ class Card(Result):
         names = feature_names(term for model in self.models for term in getattr(model, "terms", ()))
         return {name: FeatureName.parse(name).definition.summary for name in names}
 
-    @key[list[dict[str, Any]]].named("models")
+    @key.named("models")
     def parameters(self) -> list[dict[str, Any]]:
         """Every number of its models, from the most to the least informed."""
         return [model.to_dict() for model in self.models]

@@ -35,7 +35,7 @@ class Rule(NamedTuple):
 PREDICTOR = Rule.of(5)  # over a predictor: more nodes change no score in the third digit
 SCALE = Rule.of(3)  # over a cutpoint scale, which is less uncertain than predictors
 KNOWN = Rule.of(1)  # without cutpoint scales
-LEAST = 1e-150  # the least probability whose inverse can be squared
+MIN_PROBABILITY = 1e-150  # the least probability whose inverse can be squared
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class ExpectedLogLikelihood:
         high = np.where(self.level == 0, np.inf, above)
         low = np.where(self.level == self.n_cuts, -np.inf, below)
         # F(high) - F(low), without cancellation.
-        p = np.maximum(expit(high) * expit(-low) * -np.expm1(low - high), LEAST)
+        p = np.maximum(expit(high) * expit(-low) * -np.expm1(low - high), MIN_PROBABILITY)
         value = float(self.rule.weights @ np.log(p).sum(axis=2) @ PREDICTOR.weights)
         return value, Logits(factor, high, low, p)
 

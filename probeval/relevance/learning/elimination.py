@@ -71,7 +71,7 @@ class Elimination(Result):
         """The terms that are left."""
         return tuple(self.steps[-1].ratios)
 
-    @key[tuple[EliminatedTerm, ...]].named("terms")
+    @key.named("terms")
     def all_terms(self) -> tuple[EliminatedTerm, ...]:
         """One entry per term, in the order in which they leave; the others last."""
         last = self.steps[-1]

@@ -30,7 +30,7 @@ SETTLED = 0.05  # the largest step of a log variance at the end: half of LEAST_E
 VAGUE = (-3.0, 2.0)  # mean and sd of a log variance before labels are seen, in units of the labels' variance
 FLAT = 1e-4  # the precision of the intercept and the slopes on terms: as good as none, labels having a variance of 1
 MISSING = 1e9  # the noise variance of a pair without label, which then says nothing
-LEAST = -9.0  # the least log variance: a level without any (an sd of .011) stays finite
+MIN_LOG_VARIANCE = -9.0  # the least log variance: a level without any (an sd of .011) stays finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +137,13 @@ def level_variances(stacks: Stacks, scores: Floats, extra: Floats) -> LevelVaria
         curve = fit.information + np.eye(len(names)) / sd**2
         step = np.linalg.solve(curve, fit.slope - (at - centre) / sd**2)
         step = np.clip(step, -LONGEST, LONGEST)
-        at = np.maximum(at + step, LEAST)
+        at = np.maximum(at + step, MIN_LOG_VARIANCE)
         if np.abs(step).max() < SETTLED:
             break
     fit = mixed_model(stacks, scores, noise, names, at)
     error = np.sqrt(np.diag(np.linalg.inv(fit.information + np.eye(len(names)) / sd**2)))
     # Labels that are noise: their whole variance, 1, is of single pairs.
-    none = np.array([0.0 if name == PAIR else LEAST for name in names])
+    none = np.array([0.0 if name == PAIR else MIN_LOG_VARIANCE for name in names])
     terms = slice(1, 1 + design.terms.shape[1])
     return LevelVariances(
         names=names,

@@ -38,7 +38,7 @@ from probeval.threads import one_thread
 __all__ = ["ObserverTrust", "SuspectedBias", "agreement", "examine"]
 
 SUSPICION = 0.05  # the prior probability that labels favour, or disfavour, the documents of one team: most favour none
-MOST = 2  # suspects that may be shifted at once: of n suspects there are then 1 + n + n(n - 1)/2 sets
+MAX_SHIFTED = 2  # suspects that may be shifted at once: of n suspects there are then 1 + n + n(n - 1)/2 sets
 SMALL = 0.03  # sd of biases by system beside the suspects, in sds of the labels: the suspects have to explain them
 DRAWS = 4000  # of the shifts, for intervals: 100 beyond each end of one of 95%
 SURE = 0.95  # the probability from which a verdict is given
@@ -61,7 +61,7 @@ class SuspectedBias:
     p_within
         The probability that the shift is at most the margin.
     verdict
-        ``biased``, ``unbiased`` (within the margin) or ``open`` (not enough judged to tell).
+        ``biased``, ``unbiased`` (within the margin) or ``undecided`` (not enough judged to tell).
     needed
         About how many more judgments would tell; 0 with a verdict, None with nothing judged.
     """
@@ -136,7 +136,7 @@ class ObserverTrust:
         if not self.judged:
             return ("nothing is judged, so nothing can be said of its biases",)
         biased = [b for b in self.biases if b.verdict == "biased"]
-        unclear = sum(b.verdict == "open" for b in self.biases)
+        unclear = sum(b.verdict == "undecided" for b in self.biases)
         parts = [f"shifts the labels of {b.name} by {b.mean:+.2f} (P(biased) {b.p_biased:.2f})" for b in biased]
         if unclear:
             parts.append(f"too little is judged to tell of {unclear} of {len(self.biases)} teams")
@@ -308,7 +308,7 @@ def _sets(information: Floats, right: Floats) -> tuple[list[tuple[int, ...]], Fl
     # Bayes factors of a spike and a normal, relative to the empty set; the formula is that of the module
     # (docs/theory/observers.md#suspects).
     n = len(right)
-    sets: list[tuple[int, ...]] = [h for size in range(MOST + 1) for h in combinations(range(n), size)]
+    sets: list[tuple[int, ...]] = [h for size in range(MAX_SHIFTED + 1) for h in combinations(range(n), size)]
     variance = SUSPECTED.sd**2
     log_odds = np.log(SUSPICION / (1 - SUSPICION))
     log_p = np.empty(len(sets))
@@ -330,7 +330,7 @@ def _biases(
         mine = draws[:, i]
         within = float(np.mean(np.abs(mine) <= margin))
         lower, upper = (float(q) for q in np.quantile(mine, [0.025, 0.975]))
-        verdict = "open"
+        verdict = "undecided"
         if judged and included[i] >= SURE:
             verdict = "biased"
         elif judged and within >= SURE:
@@ -345,7 +345,7 @@ def _biases(
                 upper=upper,
                 p_within=within,
                 verdict=verdict,
-                needed=0 if verdict != "open" else _needed(mine, margin, judged),
+                needed=0 if verdict != "undecided" else _needed(mine, margin, judged),
             )
         )
     return tuple(sorted(out, key=lambda bias: -bias.p_biased))
