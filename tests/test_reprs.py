@@ -23,7 +23,11 @@ from probeval.reporting import Reporter
 from probeval.results import Result
 
 MOST_LINES, MOST_COLUMNS = 20, 100
-SHORT_FIELDS = re.compile(r"(str|int|float|bool|None|Policy|StoppingRule|tuple\[Addition, \.\.\.\])( \| None)?")
+PLAIN_TYPES = "str|int|float|bool|None|FigureName|SeedVerdict|Policy|StoppingRule"
+SHORT_FIELDS = re.compile(rf"({PLAIN_TYPES}|tuple\[Addition, \.\.\.\])( \| None)?")
+DOCUMENTED = re.compile(r"^Annotated\[(.*?), (?:[\"'].*|HIDDEN)\]$")
+    r"(str|int|float|bool|None|FigureName|SeedVerdict|Policy|StoppingRule|tuple\[Addition, \.\.\.\])( \| None)?"
+)
 PROCESSES = {"Refresher", "Board", "Guard", "Limiter", "Roster", "key"}  # machinery, which nobody prints
 
 
@@ -77,7 +81,10 @@ def test_every_public_class_has_a_short_repr():
             wrong.append(f"{kind.__name__} needs a repr: see probeval.display")
         written = not dataclasses.is_dataclass(kind) or not hasattr(kind.__repr__, "__wrapped__")
         fields = [] if written else [f for f in dataclasses.fields(kind) if f.repr]
-        kinds = {f.name: re.sub(r"^Annotated\[(.*?), [\"'].*\]$", r"\1", " ".join(str(f.type).split())) for f in fields}
+        kinds = {
+            f.name: re.sub(r"^Annotated\[(.*?), (?:[\"'].*|HIDDEN)\]$", r"\1", " ".join(str(f.type).split()))
+            for f in fields
+        }
         long = [f"{name}: {of}" for name, of in kinds.items() if not SHORT_FIELDS.fullmatch(of)]
         if long:
             wrong.append(f"{kind.__name__} can be long ({', '.join(long)}): make it a Record with repr=False")

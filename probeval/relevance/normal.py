@@ -44,8 +44,8 @@ class Normal:
         low, high, widest = within
         if not (low <= mean <= high and MIN_SD <= sd <= widest):
             raise ModelError(
-                f"a damaged prior: its mean must be from {low:g} to {high:g}, its standard deviation from {MIN_SD:g} to "
-                f"{widest:g}, got {mean:g} and {sd:g}."
+                f"a damaged prior: its mean must be from {low:g} to {high:g}, its standard deviation from {MIN_SD:g} "
+                f"to {widest:g}, got {mean:g} and {sd:g}."
             )
         return cls(mean, sd)
 

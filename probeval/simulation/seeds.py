@@ -18,7 +18,7 @@ __all__ = ["LEVEL", "PolicyComparison", "SeedSummary", "compare_policies", "mean
 LEVEL = 0.95  # of the intervals
 
 FigureName = Literal["judgments_at_stop", "judgments_to_tau90", "confidence_at_stop", "accuracy_at_stop", "tau_at_stop"]
-Verdict = Literal["fewer", "more", "undecided"]
+SeedVerdict = Literal["fewer", "more", "undecided"]
 Interval = tuple[float | None, float | None, float | None]  # the mean and its limits
 
 
@@ -54,7 +54,7 @@ class PolicyComparison:
     ]
     more: Annotated[int, "The number of seeds with which the policy needs more judgments than the other."]
     verdict: Annotated[
-        Verdict,
+        SeedVerdict,
         "Whether the policy needs fewer judgments or more: by the interval, or by the sign test of ``fewer`` and "
         "``more`` if one of the two did not get there with every seed.",
     ]
@@ -191,13 +191,13 @@ def _sign(a: float | None, b: float | None) -> int:
     return int(ends[0] > ends[1]) - int(ends[0] < ends[1])
 
 
-def _by_interval(lower: float | None, upper: float | None) -> Verdict:
+def _by_interval(lower: float | None, upper: float | None) -> SeedVerdict:
     if upper is not None and upper < 0:
         return "fewer"
     return "more" if lower is not None and lower > 0 else "undecided"
 
 
-def _by_signs(fewer: int, more: int, level: float) -> Verdict:
+def _by_signs(fewer: int, more: int, level: float) -> SeedVerdict:
     """Return the verdict of the two-sided sign test.
 
     >>> _by_signs(6, 0, 0.95), _by_signs(1, 9, 0.95), _by_signs(5, 0, 0.95)

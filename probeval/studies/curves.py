@@ -122,8 +122,8 @@ def roc(lists: Lists, *, rel: float = 1) -> tuple[Floats, Floats]:
     return false, true
 
 
-@dataclass(frozen=True)
-class SystemCurves:
+@dataclass(frozen=True, repr=False)
+class SystemCurves(Record):
     """A system's curves and counts."""
 
     system: str

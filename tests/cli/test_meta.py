@@ -37,7 +37,7 @@ def test_one_folder_is_enough(probeval, folders):
         "Conflicts by alpha (exact where they equal alpha)",
     ]
     assert [line.split()[1] for line in said.out.splitlines() if line.startswith("first  ")][:8] == [
-        "CG@5", "DCG@5", "nDCG@5", "Q@5", "RBP@5", "GAP@5", "ERR@5", "AP@5"
+        "CG@5", "DCG@5", "nDCG@5", "Q@5", "RBP(p=0.8)@5", "GAP@5", "ERR@5", "AP@5"
     ]  # fmt: skip
     assert "5 random halves of the queries" in said.err
 
