@@ -26,8 +26,6 @@ MOST_LINES, MOST_COLUMNS = 20, 100
 PLAIN_TYPES = "str|int|float|bool|None|FigureName|SeedVerdict|Policy|StoppingRule"
 SHORT_FIELDS = re.compile(rf"({PLAIN_TYPES}|tuple\[Addition, \.\.\.\])( \| None)?")
 DOCUMENTED = re.compile(r"^Annotated\[(.*?), (?:[\"'].*|HIDDEN)\]$")
-    r"(str|int|float|bool|None|FigureName|SeedVerdict|Policy|StoppingRule|tuple\[Addition, \.\.\.\])( \| None)?"
-)
 PROCESSES = {"Refresher", "Board", "Guard", "Limiter", "Roster", "key"}  # machinery, which nobody prints
 
 
