@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from probeval.relevance.observers.trust import ObserverTrust
     from probeval.reports import Milestone, ReportResults
     from probeval.scores import Ranking, TrustReport, TwoSystems
+    from probeval.scores.two_systems import DecidedPair
     from probeval.selection import Judging, JudgingState
 
 __all__ = ["demo", "draw_campaign"]
@@ -240,9 +241,9 @@ class Story(Result):
         return self.labels
 
     @key
-    def decision(self) -> TwoSystems:
+    def decision(self) -> DecidedPair:
         """The decision between two systems."""
-        return self.two
+        return self.two.pair
 
     @key
     def truth(self) -> TrueResults:
