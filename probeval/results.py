@@ -266,7 +266,7 @@ def plain(value: Any) -> Any:
             if inner is UNSET:
                 continue
             found |= plain(inner) if one.flat else {one.name: plain(inner)}
-        return found
+        return dict(sorted(found.items(), key=lambda item: isinstance(item[1], list)))  # lists last, for the reader
     if isinstance(value, (np.ndarray, np.generic)):
         return plain(value.tolist())
     if isinstance(value, Mapping):

@@ -100,16 +100,16 @@ class Evaluation(Result):
         """The joint distribution of all systems' mean scores."""
         return self.ranking.scores
 
-    @key.named("model")
-    def model_name(self) -> str:
-        """The name of the model."""
-        return self.choice.name
-
     @key.flat
     def ranking(self) -> Ranking:
         """The systems by falling mean score, with rank probabilities."""
         ranking = self.estimate.ranking.at(self.level)
         return changed(ranking, scores=changed(ranking.scores, per_query=True)) if self.per_query else ranking
+
+    @key.named("model")
+    def model_name(self) -> str:
+        """The name of the model."""
+        return self.choice.name
 
     @cached_property
     def verdict(self) -> Verdict:

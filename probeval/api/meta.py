@@ -164,9 +164,9 @@ def default_measures(scale: Scale, depth: int) -> list[Metric]:
     On grades 0 to 100 a document is relevant to AP from 40 on, and the gain of ERR is the grade.
 
     >>> default_measures(Scale.binary(), 100)
-    [P@10, AP@10, DCG@10, nDCG@10, RBP@10, ERR@10]
+    [P@10, AP@10, DCG@10, nDCG@10, RBP(p=0.8)@10, ERR@10]
     >>> default_measures(Scale.parse("fine"), 5)
-    [CG@5, DCG@5, nDCG@5, Q@5, RBP@5, GAP@5, ERR(gain="linear")@5, AP(rel=40)@5]
+    [CG@5, DCG@5, nDCG@5, Q@5, RBP(p=0.8)@5, GAP@5, ERR(gain="linear")@5, AP(rel=40)@5]
     """
     names = BINARY if len(scale) == 2 else GRADED
     changed = FINE if str(scale) == "fine" else {}

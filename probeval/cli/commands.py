@@ -125,9 +125,12 @@ def _parameter_types(function: Callable[..., Any]) -> dict[str, Any]:
 
 def _print(result: Any, output: Printed, kind: type | None) -> None:
     """Print a result: data on stdout, then its sentences and hints on stderr; end with its exit code."""
-    write_result(result, output.output_format, kind)
-    if isinstance(output, Output):
-        for sentence in (*(result.sentences() if isinstance(result, Result) else ()), *output.hints):
+    if not isinstance(output, Output):
+        write_result(result, output.output_format, kind)
+    else:
+        output.messages.warned(lambda: write_result(result, output.output_format, kind))  # keys may do work
+        sentences = output.messages.warned(result.sentences) if isinstance(result, Result) else ()
+        for sentence in (*sentences, *output.hints):
             if sentence not in output.messages.said:
                 output.messages.say(sentence)
     if isinstance(result, Result) and result.exit_code:

@@ -153,8 +153,8 @@ def _neighbours_caption(found: ReportResults) -> str:
     return (
         f"Each system against the next, then the first against the rest. Difference ± half-width (two-sided p) for "
         f"{kind}; probabilities for these queries. On these queries a pair is decided if the first is not worse with "
-        f"probability {found.level:g}{tied}, else open: more judgments will decide. On new queries, with all pairs "
-        "judged and the difference as expected now, the queries are enough if p would be below "
+        f"probability {found.level:g}{tied}, else undecided: more judgments will decide. On new queries, with all "
+        "pairs judged and the difference as expected now, the queries are enough if p would be below "
         f"{1 - found.level:.3g}{', or a tie that probable' if rope else ''}; else they are too few."
     )
 

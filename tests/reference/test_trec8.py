@@ -70,9 +70,9 @@ def nominated(runs, depth: int) -> np.ndarray:
 
 @pytest.mark.slow
 def test_table_4_1_systems(study):
-    assert (study.facts["systems"], study.facts["counted"]) == (129, 69)  # published: 129, 67
-    assert study.facts["judged_per_query"] == pytest.approx(1736.6)
-    assert study.facts["relevant_per_query"] == pytest.approx(94.6, abs=0.05)
+    assert (study.facts.systems, study.facts.counted) == (129, 69)  # published: 129, 67
+    assert study.facts.judged_per_query == pytest.approx(1736.6)
+    assert study.facts.relevant_per_query == pytest.approx(94.6, abs=0.05)
 
 
 # Multiplicity 1, 2, 3-4, 5-8, 9-16, 17-32, 33 and more, then the total: documents, and the percentage relevant.
@@ -87,8 +87,9 @@ FOUND_4_4 = {20: [5.2, 11.4, 16.0, 26.6, 33.7, 43.9, 60.5, 11.9]}
 @pytest.mark.parametrize("depth", TABLE_4_4)
 def test_table_4_4_more_systems_more_relevant(study, depth):
     found = next(m for m in study.multiplicity if m.depth == depth)
-    assert found.least.tolist() == [1, 2, 3, 5, 9, 17, 33, 65]  # the last two are one band in the table
-    pairs, relevant = ([*v[:6], v[6:].sum(), v.sum()] for v in (found.pairs, found.relevant))
+    assert [band.least for band in found.bands] == [1, 2, 3, 5, 9, 17, 33, 65]  # the last two are one in the table
+    counts = np.array([(band.pairs, band.pairs * band.relevant) for band in found.bands]).T
+    pairs, relevant = ([*v[:6], v[6:].sum(), v.sum()] for v in counts)
     documents, percent = TABLE_4_4[depth]
     # Two systems more bring up to 17% more documents that one system alone has.
     np.testing.assert_allclose(pairs, documents, rtol=0.17)
@@ -110,27 +111,27 @@ TABLE_4_5 = {
 @pytest.mark.parametrize("metric", TABLE_4_5)
 def test_table_4_5_discrimination_by_the_depth_of_the_pool(study, metric):
     """All pairs of systems, as the counts of Table 4.6 have it; the text leaves out those of one team."""
-    rows = [row for row in study.rows if row["metric"] == metric]
-    assert [row["value"] for row in rows] == [5, 10, 15, 20, 25, 50]
+    rows = [row for row in study.rows if row.metric == metric]
+    assert [row.value for row in rows] == [5, 10, 15, 20, 25, 50]
     printed, found = TABLE_4_5[metric]
-    shares = [100 * row["discrimination"] for row in rows]
+    shares = [100 * row.discrimination for row in rows]
     np.testing.assert_allclose(shares, printed, atol=2.4)
     np.testing.assert_allclose(shares, found, atol=0.051)
-    assert rows[0]["pairs"] == 69 * 68 // 2
-    assert [row["tp"] + row["fn"] + row["opposite"] for row in rows] == [rows[-1]["significant"]] * 6
+    assert rows[0].pairs == 69 * 68 // 2
+    assert [row.tp + row.fn + row.opposite for row in rows] == [rows[-1].significant] * 6
 
 
 @pytest.mark.slow
 def test_section_4_6_to_4_9_of_pools(study):
     """Recall-based scores fall and RBP never does; RBP at depth 5 has pairs with opposite winners, printed as 3."""
-    falls = {(row["metric"], row["value"]): row["falls"] for row in study.rows}
+    falls = {(row.metric, row.value): row.falls for row in study.rows}
     assert min(falls[metric, 5] for metric in ("AP", "nDCG")) > 0.8
     assert max(falls["RBP(p=0.98)", depth] for depth in (5, 10, 15, 20, 25, 50)) == 0
-    opposite = {(row["metric"], row["value"]): row["opposite"] for row in study.rows if row["opposite"]}
+    opposite = {(row.metric, row.value): row.opposite for row in study.rows if row.opposite}
     assert opposite == {("RBP(p=0.98)", 5): 4}
-    residual = [row["residual"] for row in study.rows if row["metric"] == "AP"]
+    residual = [row.residual for row in study.rows if row.metric == "AP"]
     assert residual == sorted(residual, reverse=True)
-    assert study.rows[5]["largest_residual"] == pytest.approx(0.98**50)  # all lists are judged to rank 50
+    assert study.rows[5].largest_residual == pytest.approx(0.98**50)  # all lists are judged to rank 50
 
 
 @pytest.mark.slow
