@@ -319,7 +319,7 @@ class Scale(Described):
 
     @cached_property
     def levels(self) -> Codes:
-        """The representative grade of each model level, shape (level,): every grade, or the middle of each bin."""
+        """The representative grade of each model level, shape (level,); every grade, or the middle of each bin."""
         if self.bins is None:
             return np.arange(len(self), dtype=np.int16)
         if self.real:

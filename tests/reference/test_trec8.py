@@ -114,20 +114,21 @@ def test_table_4_5_discrimination_by_the_depth_of_the_pool(study, metric):
     rows = [row for row in study.rows if row.metric == metric]
     assert [row.value for row in rows] == [5, 10, 15, 20, 25, 50]
     printed, found = TABLE_4_5[metric]
-    shares = [100 * row.discrimination for row in rows]
+    shares = [100 * row.decisions.discrimination for row in rows]
     np.testing.assert_allclose(shares, printed, atol=2.4)
     np.testing.assert_allclose(shares, found, atol=0.051)
-    assert rows[0].pairs == 69 * 68 // 2
-    assert [row.tp + row.fn + row.opposite for row in rows] == [rows[-1].significant] * 6
+    assert rows[0].decisions.pairs == 69 * 68 // 2
+    decided = [row.decisions for row in rows]
+    assert [one.tp + one.fn + one.opposite for one in decided] == [decided[-1].significant] * 6
 
 
 @pytest.mark.slow
 def test_section_4_6_to_4_9_of_pools(study):
     """Recall-based scores fall and RBP never does; RBP at depth 5 has pairs with opposite winners, printed as 3."""
-    falls = {(row.metric, row.value): row.falls for row in study.rows}
+    falls = {(row.metric, row.value): row.scores.falls for row in study.rows}
     assert min(falls[metric, 5] for metric in ("AP", "nDCG")) > 0.8
     assert max(falls["RBP(p=0.98)", depth] for depth in (5, 10, 15, 20, 25, 50)) == 0
-    opposite = {(row.metric, row.value): row.opposite for row in study.rows if row.opposite}
+    opposite = {(row.metric, row.value): row.decisions.opposite for row in study.rows if row.decisions.opposite}
     assert opposite == {("RBP(p=0.98)", 5): 4}
     residual = [row.residual for row in study.rows if row.metric == "AP"]
     assert residual == sorted(residual, reverse=True)
