@@ -44,6 +44,17 @@ def test_three_states_of_a_comparison():
     )
 
 
+def test_without_a_rope_all_pairs_follow_the_rule_for_two_systems():
+    # With a rope a direction that is sure counts as decided here, as it does for the stopping rule.
+    ranked = ranking([0.6, 0.45, 0.43, 0.425], [0.005] * 4, 0.001)
+    verdict, systems = Verdict.of(ranked), ranked.scores.systems
+    for i, j in zip(*np.triu_indices(4, k=1), strict=True):
+        word = ranked.scores.compare(systems[i], systems[j]).verdict()
+        assert verdict.decided[i, j] == (word in ("better", "worse"))
+        assert verdict.tied[i, j] == (word == "equal")
+        assert verdict.undecided[i, j] == (word == "undecided")
+
+
 def test_ties_within_the_rope_are_settled():
     verdict = Verdict.of(ranking([0.6, 0.4, 0.399], [0.002] * 3, 0.001, rope=0.02))
     assert verdict.to_dict() == {"decided": 2, "tied": 1, "open": 0, "beyond": 0}
