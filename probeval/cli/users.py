@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from probeval.api.classical import required_judgments
-from probeval.api.evidence import JudgedRuns, as_scale
-from probeval.api.settings import Grading, Level, QueryTexts, Seed
+from probeval.api.list_studies import AnswerAnalysis, AnswerTable, UserStudyInputs
 from probeval.cli.assessor_texts import guideline_text
 from probeval.cli.commands import Output
-from probeval.cli.options import Metric, OutFile, Quiet
+from probeval.cli.options import OutFile, Quiet
 from probeval.cli.output import Messages, write_data
 from probeval.cli.serving import PageAddress, PageInputs, announce
 from probeval.cli.stores import By, StorePlace, check_exists
@@ -23,8 +21,6 @@ from probeval.data import read_texts
 from probeval.data.files import write_bytes
 from probeval.errors import ProbevalError
 from probeval.records import About
-from probeval.reporting import Reporter
-from probeval.streams import Purpose, stream
 
 if TYPE_CHECKING:
     from probeval.campaign import Study
@@ -36,13 +32,6 @@ __all__ = ["users"]
 users = typer.Typer(help="Ask users which of two lists is better: choose lists, serve the page, report the answers.")
 
 StudyName = Annotated[str | None, About("The study, if the store has several.", metavar="NAME")]
-
-
-class ShapeName(StrEnum):
-    """Shapes of mappings; the names of :data:`probeval.satisfaction.SHAPES`."""
-
-    cubic = "cubic"
-    monotone = "monotone"
 
 
 class AnswerFormat(StrEnum):
@@ -65,42 +54,6 @@ class StudyPlace:
 
         check_exists(self.store, "probeval users create")
         return Study.open(self.store, name=self.name, read_only=read_only)
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class UserStudyInputs(Grading, JudgedRuns):
-    """The lists of a new study with users, and what users are told."""
-
-    metric: Metric
-    pairs: Annotated[int, About("The number of pairs of lists.", least=1)] = 100
-    traps: Annotated[
-        int | None, About("The number of trap questions; default: one for 5 pairs, from 4 to 20.", least=0)
-    ] = None
-    most: Annotated[int | None, About("The most questions that one user answers; default: all.", least=1)] = None
-    queries: QueryTexts = None
-    guideline: Annotated[Path | None, About("Instructions for users: a text file.", metavar="FILE")] = None
-    depth: Annotated[int | None, About("The length of the lists; default: the metric's cutoff.", least=1)] = None
-    name: Annotated[str, About("The name of the study.", metavar="NAME")] = "study"
-    seed: Seed = 0
-
-    def choose(self, reporter: Reporter) -> ListQuestions:
-        """The pairs of lists."""
-        from probeval.satisfaction import choose_lists
-
-        scale = as_scale(self.scale)
-        collection = self.collection(scale=scale, reporter=reporter)
-        judgments = required_judgments(collection)
-        grades = judgments.scale(scale)
-        return choose_lists(
-            collection.runs,
-            judgments,
-            self.metric,
-            pairs=self.pairs,
-            traps=self.traps,
-            depth=self.depth,
-            scale=grades if self.gain is None else grades.with_gain(self.gain),
-            rng=stream(self.seed, Purpose.LISTS),
-        )
 
 
 @users.command()
@@ -159,54 +112,17 @@ def serve(place: StudyPlace, page: PageInputs, output: Output) -> PageAddress | 
     return None  # the address was printed when the page was ready
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnswerTable:
-    """A table of users' answers about two lists, and its columns."""
-
-    answers: Annotated[Path | None, About("A table of answers, such as an exported study.", metavar="FILE")] = None
-    score_a: Annotated[str, About("The score of the first list in --answers.", metavar="COLUMN")] = "score_a"
-    score_b: Annotated[str, About("The score of the second list in --answers.", metavar="COLUMN")] = "score_b"
-    answer: Annotated[str, About("The answer in --answers.", metavar="COLUMN")] = "answer"
-    words: Annotated[
-        str | None,
-        About("The words for the four answers in --answers, separated by commas.", metavar="A,B,GOOD,BAD"),
-    ] = None
-    docs_a: Annotated[
-        str, About("The documents of the first list; # is the rank, one column each: d#a.", metavar="COLUMN")
-    ] = "docs_a"
-    docs_b: Annotated[str, About("The documents of the second list, likewise.", metavar="COLUMN")] = "docs_b"
-
-    def read(self, path: Path) -> ListAnswers:
-        """The answers of a table."""
-        from probeval.satisfaction import read_list_answers
-
-        return read_list_answers(
-            path,
-            a=self.score_a,
-            b=self.score_b,
-            answer=self.answer,
-            words=_words(self.words),
-            docs_a=self.docs_a,
-            docs_b=self.docs_b,
-        )
-
-
 @users.command()
 def report(
     table: AnswerTable,
+    analysis: AnswerAnalysis,
     output: Output,
     store: Annotated[
         str | None, About("The store of the study; or give --answers FILE.", metavar="[STORE]", argument=True)
     ] = None,
-    shape: Annotated[ShapeName, About("The mapping: the cubic as published, or one that never falls.")] = (
-        ShapeName.cubic
-    ),
-    least_right: Annotated[float, About("The share of traps that a user must answer right.", least=0, most=1)] = 0.7,
-    leave_out: Annotated[bool, About("Leave out users who answer fewer traps right.")] = False,
     save: Annotated[
         Path | None, About("Write the mapping (.json) for --mapping of other verbs.", metavar="FILE")
     ] = None,
-    level: Level = 0.95,
     name: StudyName = None,
 ) -> UserStudy:
     """Report a study: satisfied users by score, what users notice, side and endpoint bias, traps by user.
@@ -214,7 +130,6 @@ def report(
     Example: probeval users report study.db --save users.json
     """
     from probeval.metrics.users_file import is_users_file
-    from probeval.studies import UserStudy
 
     if (store is None) == (table.answers is None):
         raise ProbevalError("Give the store of a study, or --answers FILE; one of the two.")
@@ -226,7 +141,7 @@ def report(
     elif table.answers is not None:
         given = table.read(table.answers)
     _check_any(given)
-    found = UserStudy(given, mapping_shape=shape.value, least_right=least_right, leave_out=leave_out, level=level)
+    found = analysis.of(given)
     if save is not None:
         found.save(save)
         output.messages.say(f"Saved. Use it with --mapping {shlex.quote(str(save))}")
@@ -260,18 +175,3 @@ def export(
 def _check_any(given: ListAnswers) -> None:
     if not len(given):
         raise ProbevalError("No answers yet: users answer on the page of 'probeval users serve'.")
-
-
-def _words(text: str | None) -> dict[str, str] | None:
-    """The words of a table for the four answers."""
-    if text is None:
-        return None
-    from probeval.satisfaction import ANSWERS
-
-    words = [word.strip() for word in text.split(",")]
-    if len(set(words)) != len(ANSWERS) or "" in words:
-        raise ProbevalError(
-            f"--words takes the {len(ANSWERS)} words for: the first list is better, the second is, both are good, both "
-            f"are bad; separated by commas. Got {text!r}."
-        )
-    return dict(zip(words, ANSWERS, strict=True))
