@@ -1,15 +1,13 @@
 """Judging campaigns: a durable log of events, and the state, status and files derived from it."""
 
 from probeval.campaign.access import Access
-from probeval.campaign.assessors import AssessorAgreement, Comparer, Share
+from probeval.campaign.assessors import AssessorAgreement, CheckedWork, Comparer, ListUser, Share
 from probeval.campaign.background import Refresher
 from probeval.campaign.campaign import Campaign
 from probeval.campaign.checking import CampaignCheck, StoreCheck, check_store
-from probeval.campaign.codec import KINDS
-from probeval.campaign.comparison_events import Compared, ComparisonAdjudicated, GoldOrdersChanged
 from probeval.campaign.copying import copy_store
 from probeval.campaign.events import (
-    Adjudicated,
+    Answered,
     Changed,
     Commented,
     Created,
@@ -19,7 +17,6 @@ from probeval.campaign.events import (
     GuidelineChanged,
     Imported,
     Invited,
-    Judged,
     Labelled,
     Leased,
     Phase,
@@ -30,6 +27,7 @@ from probeval.campaign.events import (
     Revoked,
     Role,
     RunsAdded,
+    Settled,
     SignedIn,
     SignedOut,
     Skipped,
@@ -44,28 +42,37 @@ from probeval.campaign.exchange import (
     import_formats,
     read_incoming,
 )
-from probeval.campaign.folding import fold
 from probeval.campaign.gold import GoldList, GoldOrder, GoldPair
 from probeval.campaign.history import HistoryEntry, history
+from probeval.campaign.kinds import (
+    Adjudicated,
+    Compared,
+    ComparisonAdjudicated,
+    GoldGradesChanged,
+    GoldOrdersChanged,
+    Judged,
+    ListsCompared,
+)
 from probeval.campaign.leases import Task
 from probeval.campaign.people import People
+from probeval.campaign.questions import KINDS, Kind, Question
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot
-from probeval.campaign.state import State
+from probeval.campaign.state import State, fold
 from probeval.campaign.status import QueryProgress, Status
 from probeval.campaign.store import Store
-from probeval.campaign.study import ListTask, Study
-from probeval.campaign.study_events import ListsCompared, ListsWithdrawn, StudyCreated, StudySetup
 from probeval.campaign.topics import Topic, TopicList
 
 __all__ = [
     "KINDS",
     "Access",
     "Adjudicated",
+    "Answered",
     "AssessorAgreement",
     "Campaign",
     "CampaignCheck",
     "Changed",
+    "CheckedWork",
     "Commented",
     "Compared",
     "Comparer",
@@ -75,6 +82,7 @@ __all__ = [
     "ExportFormat",
     "Flagged",
     "GoldChanged",
+    "GoldGradesChanged",
     "GoldList",
     "GoldOrder",
     "GoldOrdersChanged",
@@ -85,11 +93,11 @@ __all__ = [
     "Incoming",
     "Invited",
     "Judged",
+    "Kind",
     "Labelled",
     "Leased",
-    "ListTask",
+    "ListUser",
     "ListsCompared",
-    "ListsWithdrawn",
     "ModelSnapshot",
     "People",
     "Phase",
@@ -97,11 +105,13 @@ __all__ = [
     "QueriesChanged",
     "QueryGuidelinesChanged",
     "QueryProgress",
+    "Question",
     "Refresher",
     "Released",
     "Revoked",
     "Role",
     "RunsAdded",
+    "Settled",
     "Setup",
     "Share",
     "SignedIn",
@@ -111,9 +121,6 @@ __all__ = [
     "Status",
     "Store",
     "StoreCheck",
-    "Study",
-    "StudyCreated",
-    "StudySetup",
     "Task",
     "TaskPurpose",
     "Topic",

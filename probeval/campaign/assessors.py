@@ -10,19 +10,21 @@ tested likewise.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 import pandas as pd
 from scipy.special import betaincinv, gammaln, stdtrit
 
 from probeval.arrays import Floats
-from probeval.campaign.comparison_events import Compared
-from probeval.campaign.controls import COMPARISON, PAIR, gold_left
-from probeval.campaign.events import TaskPurpose
-from probeval.campaign.gold import is_right
+from probeval.campaign.candidates import Material
+from probeval.campaign.events import Answered, TaskPurpose
+from probeval.campaign.kinds import Compared, Judged, ListsCompared
+from probeval.campaign.kinds.lists import LISTS, ListMaterial
+from probeval.campaign.leases import gold_left
+from probeval.campaign.questions import COMPARISON, GRADE, kind_of
 from probeval.campaign.snapshot import Tendency
 from probeval.campaign.state import State
 from probeval.data.answers import RELEVANT
@@ -37,7 +39,9 @@ from probeval.reliability.agreement import krippendorff_alpha, weighted_kappa
 __all__ = [
     "ALARM",
     "AssessorAgreement",
+    "CheckedWork",
     "Comparer",
+    "ListUser",
     "Share",
     "agreements",
     "assessor_alpha",
@@ -46,12 +50,14 @@ __all__ = [
     "comparer_sentences",
     "comparers",
     "grade_level",
+    "list_users",
     "p_worse",
     "quality_sentences",
     "share_interval",
     "shares",
     "side_by_query",
     "tendencies",
+    "user_sentences",
 ]
 
 PAUSE = 600.0  # a longer gap between judgments is a break, not judging time
@@ -62,15 +68,41 @@ LEVEL = 0.95
 NAN = float("nan")
 
 
-@dataclass(frozen=True)
-class Share:
-    """The work of one assessor; NaN (null in JSON) for what is not known."""
+@dataclass(frozen=True, kw_only=True)
+class CheckedWork:
+    """The work of one assessor, and how they answered gold and repeated questions; NaN (null in JSON) if unknown."""
 
     assessor: str
+    seconds: Annotated[float, "The median time per answer, without breaks; null if unknown."]
+    last: Annotated[float, "The time of their latest answer, in seconds since 1970; null if they gave none here."]
+    gold: Annotated[int, "The number of their answers to gold questions."]
+    gold_right: Annotated[int, "The number of right answers to gold questions."]
+    gold_lower: Annotated[float, "The lower end of the 95% interval of the share of right answers."]
+    gold_upper: Annotated[float, "The upper end of the 95% interval of the share of right answers."]
+    gold_p: Annotated[
+        float,
+        "The p-value of being right less often than the others, corrected for the number of assessors; null with fewer "
+        "than five answers.",
+    ]
+    gold_left: Annotated[int, "The number of gold questions that they may still get."]
+    repeats: Annotated[
+        int, "The number of questions that they answered again; two documents come with sides exchanged."
+    ]
+    repeats_same: Annotated[int, "The number of these with the same answer."]
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether their answers to gold questions are significantly worse than those of the others."""
+        return self.gold_p <= ALARM
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share(CheckedWork):
+    """The grades of one assessor; NaN (null in JSON) for what is not known."""
+
     judgments: Annotated[int, "The number of their current judgments."]
     skipped: Annotated[int, "The number of pairs that they skipped."]
     flagged: Annotated[int, "The number of pairs that they flagged."]
-    seconds: Annotated[float, "The median time per judgment, without breaks; null if unknown."]
     shared: Annotated[int, "The number of their pairs that others judged too."]
     bias: Annotated[float, "Their mean difference from the others on these pairs, in grades; null if there are none."]
     bias_error: Annotated[float, "The standard error of the bias; null with fewer than two shared pairs."]
@@ -81,58 +113,25 @@ class Share:
     ]
     tendency_lower: Annotated[float, "The lower end of its 95% interval."]
     tendency_upper: Annotated[float, "The upper end of its 95% interval."]
-    last: Annotated[float, "The time of their latest judgment, in seconds since 1970; null if they made none here."]
     alpha: Annotated[float, "Krippendorff's alpha over the pairs that they and others judged; null if undefined."]
-    gold: Annotated[int, "The number of their answers to gold pairs."]
-    gold_right: Annotated[int, "The number of right answers to gold pairs."]
-    gold_lower: Annotated[float, "The lower end of the 95% interval of the share of right answers."]
-    gold_upper: Annotated[float, "The upper end of the 95% interval of the share of right answers."]
     gold_bias: Annotated[float, "The mean difference from the known grades, in grades; null if unknown."]
     gold_bias_lower: Annotated[float, "The lower end of its 95% interval; null if unknown."]
     gold_bias_upper: Annotated[float, "The upper end of its 95% interval; null if unknown."]
-    gold_p: Annotated[
-        float,
-        "The p-value of being right less often than the others, corrected for the number of assessors; null with fewer "
-        "than five answers.",
-    ]
-    gold_left: Annotated[int, "The number of gold pairs that they may still get."]
-    repeats: Annotated[int, "The number of pairs that they judged again."]
-    repeats_same: Annotated[int, "The number of these with the same grade."]
-    repeats_gap: Annotated[float, "The mean absolute difference of the two grades; null if there are none."]
+    repeats_gap: Annotated[float, "The mean absolute difference of two grades of a pair; null if there are none."]
 
     @property
     def manner(self) -> str:
         """``"generous"`` or ``"strict"`` if the interval of the tendency excludes 0; otherwise empty."""
         return "generous" if self.tendency_lower > 0 else "strict" if self.tendency_upper < 0 else ""
 
-    @property
-    def is_worse(self) -> bool:
-        """Whether their answers to gold pairs are significantly worse than those of the others."""
-        return self.gold_p <= ALARM
 
-
-@dataclass(frozen=True)
-class Comparer:
+@dataclass(frozen=True, kw_only=True)
+class Comparer(CheckedWork):
     """The answers of one assessor about two documents; NaN (null in JSON) for what is not known."""
 
-    assessor: str
     answers: Annotated[int, "The number of their current answers."]
     preferences: Annotated[int, "The number of answers with a choice."]
     magnitudes: Annotated[int, "The number of answers with numbers."]
-    seconds: Annotated[float, "The median time per answer; null if unknown."]
-    last: Annotated[float, "The time of the latest answer, in seconds since 1970; null if they gave none here."]
-    gold: Annotated[int, "The number of their answers to gold comparisons."]
-    gold_right: Annotated[int, "The number of right answers to gold comparisons."]
-    gold_lower: Annotated[float, "The lower end of the 95% interval of the share of right answers."]
-    gold_upper: Annotated[float, "The upper end of the 95% interval of the share of right answers."]
-    gold_p: Annotated[
-        float,
-        "The p-value of being right less often than the others, corrected for the number of assessors; null with fewer "
-        "than five answers.",
-    ]
-    gold_left: Annotated[int, "The number of gold comparisons that they may still get."]
-    repeats: Annotated[int, "The number of comparisons that they answered again, sides exchanged."]
-    repeats_same: Annotated[int, "The number of these with the same answer."]
     violated: Annotated[int, "The fewest of their preferences that any order of the documents goes against."]
     contradictions: Annotated[
         float, "The share of documents in such preferences, the mean over queries; null without a preference."
@@ -155,14 +154,17 @@ class Comparer:
     reversed: Annotated[float, "The probability that they are reversed; null if the model does not use answers."]
 
     @property
-    def is_worse(self) -> bool:
-        """Whether their answers to gold comparisons are significantly worse than those of the others."""
-        return self.gold_p <= ALARM
-
-    @property
     def is_bad(self) -> bool:
         """Whether by the model their answers do not depend on relevance, or are reversed."""
         return self.verdict in ("careless", "reversed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListUser(CheckedWork):
+    """The answers of one user about two lists; traps are their gold questions."""
+
+    answers: Annotated[int, "The number of their answers, traps included."]
+    skipped: Annotated[int, "The number of questions that they skipped."]
 
 
 @dataclass(frozen=True)
@@ -191,23 +193,26 @@ def shares(
         What the model of assessors found, by assessor.
     """
     made: dict[str, list[tuple[float, float | None]]] = {name: [] for name in who}
-    for events in (*state.judged.values(), *state.controls.values()):
-        for judgment in events:
-            if not judgment.source and judgment.by in made:
-                made[judgment.by].append((judgment.time, judgment.seconds))
+    for name in who:
+        own = state.own.get(name)
+        given = () if own is None else (answer for answer in own.answers() if answer.asks == GRADE)
+        made[name] = [(answer.time, answer.seconds) for answer in given]
     skipped, flagged = _count(state.skipped), _count(state.flags)
     known = {each.assessor: each for each in tendency}
     times = {name: spent(given) for name, given in made.items()}
-    right, gaps, again = _checks(state, who)
-    worse = compare_on_gold({name: (right[name], len(gaps[name])) for name in who})
+    checks = _checks(state, GRADE)
+    worse = compare_on_gold({name: checks[name].gold for name in who if name in checks})
     found = []
     for at, name in enumerate(who):
         bias, error, shared = assessor_bias(grades, at)
-        lower, upper = share_interval(right[name], len(gaps[name]))
-        gold_bias, gold_bias_lower, gold_bias_upper = _mean_interval(gaps[name])
+        checked = checks.get(name, _Checks())
+        gaps = [_grade(answer) - known for answer, known in checked.on_gold]
+        again = [_grade(answer) - _grade(before) for answer, before in checked.again]
+        gold_bias, gold_bias_lower, gold_bias_upper = _mean_interval(gaps)
         manner = known.get(name, Tendency(name, NAN, NAN, NAN))
         found.append(
             Share(
+                **checked.figures(worse.get(name, NAN)),
                 assessor=name,
                 judgments=int((~np.isnan(grades[at])).sum()),
                 skipped=skipped.get(name, 0),
@@ -221,37 +226,63 @@ def shares(
                 tendency_upper=manner.upper,
                 last=max((time for time, _ in made[name]), default=NAN),
                 alpha=assessor_alpha(grades, at, state.settings.scale),
-                gold=len(gaps[name]),
-                gold_right=right[name],
-                gold_lower=lower,
-                gold_upper=upper,
                 gold_bias=gold_bias,
                 gold_bias_lower=gold_bias_lower,
                 gold_bias_upper=gold_bias_upper,
-                gold_p=worse.get(name, NAN),
-                gold_left=gold_left(state, name, PAIR),
-                repeats=len(again[name]),
-                repeats_same=sum(gap == 0 for gap in again[name]),
-                repeats_gap=float(np.mean(np.abs(again[name]))) if again[name] else NAN,
+                gold_left=gold_left(state, name, GRADE),
+                repeats_gap=float(np.mean(np.abs(again))) if again else NAN,
             )
         )
     return tuple(found), _median([each for own in times.values() for each in own])
 
 
-def _checks(state: State, who: Sequence[str]) -> tuple[dict[str, int], dict[str, list[float]], dict[str, list[float]]]:
-    """By assessor: right answers to gold pairs, differences from the known grades, and from their own first grades."""
-    right = dict.fromkeys(who, 0)
-    gaps, again = {name: list[float]() for name in who}, {name: list[float]() for name in who}
-    for pair in state.controls:
-        for name, answer in state.answers(pair).items():
-            if name not in right:
-                continue
-            if answer.purpose is TaskPurpose.gold and pair in state.gold:
-                gaps[name].append(answer.grade - state.gold[pair])
-                right[name] += is_right(state.settings.scale, answer.grade, state.gold[pair])
-            elif answer.purpose is TaskPurpose.repeat and name in state.latest(pair):
-                again[name].append(answer.grade - state.latest(pair)[name].grade)
-    return right, gaps, again
+@dataclass
+class _Checks:
+    """The answers of an assessor to gold questions with the known answers, and to repeated ones with the first."""
+
+    on_gold: list[tuple[Answered, Any]] = field(default_factory=list)
+    again: list[tuple[Answered, Answered]] = field(default_factory=list)
+    right: int = 0
+
+    @property
+    def gold(self) -> tuple[int, int]:
+        """Right answers to gold questions, and all of them."""
+        return self.right, len(self.on_gold)
+
+    def figures(self, gold_p: float) -> dict[str, Any]:
+        """The fields of :class:`CheckedWork` that come from these."""
+        lower, upper = share_interval(*self.gold)
+        return {
+            "gold": len(self.on_gold),
+            "gold_right": self.right,
+            "gold_lower": lower,
+            "gold_upper": upper,
+            "gold_p": gold_p,
+            "repeats": len(self.again),
+            "repeats_same": sum(answer.asked.is_same(answer, before) for answer, before in self.again),
+        }
+
+
+def _checks(state: State, kind: str) -> dict[str, _Checks]:
+    """How each assessor answered the gold and repeated questions of a kind."""
+    found: dict[str, _Checks] = {}
+    asked = kind_of(kind)
+    for question, answers in state.answers.items():
+        if question.kind != kind or all(answer.counts for answer in answers):
+            continue
+        first = state.latest(question)
+        for (name, purpose), answer in {(a.by, a.purpose): a for a in answers if not a.counts}.items():
+            own = found.setdefault(name, _Checks())
+            if purpose is TaskPurpose.gold and question in state.gold:
+                own.on_gold.append((answer, state.gold[question]))
+                own.right += asked.is_right(answer, state.gold[question], state.settings)
+            elif purpose is TaskPurpose.repeat and name in first:
+                own.again.append((answer, first[name]))
+    return found
+
+
+def _grade(answer: Answered) -> float:
+    return cast("Judged", answer).grade
 
 
 def spent(made: Sequence[tuple[float, float | None]]) -> list[float]:
@@ -385,14 +416,15 @@ def tendencies(state: State) -> tuple[Tendency, ...]:
     """
     from probeval.relevance import aggregate_votes
 
-    several = [pair for pair, events in state.judged.items() if len({judgment.by for judgment in events}) > 1]
+    latest = {pair: {judgment.by: judgment for judgment in events} for pair, events in state.judged.items()}
+    several = [pair for pair, own in latest.items() if len(own) > 1]
     if len(several) < FEWEST_SHARED:
         return ()
     rows = pd.DataFrame(
         [
             (*pair, max(j.grade, state.settings.scale.grades[0]), who)
             for pair in several
-            for who, j in state.latest(pair).items()
+            for who, j in latest[pair].items()
         ],
         columns=["query", "doc", "grade", "assessor"],
     )
@@ -492,66 +524,95 @@ def comparers(state: State, verdicts: Sequence[AnsweringAssessor]) -> tuple[Comp
     """
     found = {one.assessor: one for one in verdicts}
     own: dict[str, list[Compared]] = {}
-    for answers in state.compared.values():
+    for question, answers in state.answers.items():
         for latest in {(answer.by, answer.purpose): answer for answer in answers}.values():
-            own.setdefault(latest.by, []).append(latest)
-    checks = {name: _gold(state, given) for name, given in own.items()}
-    worse = compare_on_gold(checks)
+            if question.kind == COMPARISON:
+                own.setdefault(latest.by, []).append(cast("Compared", latest))
+    checks = _checks(state, COMPARISON)
+    worse = compare_on_gold({name: checks[name].gold if name in checks else (0, 0) for name in own})
     called = {name: _called(given) for name, given in own.items()}
     total = tuple(sum(each) for each in zip(*called.values(), strict=True)) if called else (0, 0)
     return tuple(
-        _comparer(state, name, own[name], checks[name], worse.get(name, NAN), called[name], total, found.get(name))
+        Comparer(
+            **checks.get(name, _Checks()).figures(worse.get(name, NAN)),
+            gold_left=gold_left(state, name, COMPARISON),
+            **_comparing(name, own[name], called[name], total, found.get(name)),
+        )
         for name in sorted(own)
     )
 
 
-def _comparer(
-    state: State,
+def _comparing(
     name: str,
     given: Sequence[Compared],
-    gold: tuple[int, int],
-    gold_p: float,
     called: tuple[int, int],
     called_by_all: tuple[int, ...],
     verdict: AnsweringAssessor | None,
-) -> Comparer:
-    judged = [answer for answer in given if answer.purpose is TaskPurpose.judgment]
+) -> dict[str, Any]:
+    """The fields of a :class:`Comparer` that come from the answers of an assessor."""
+    judged = [answer for answer in given if answer.counts]
     times = [answer.seconds for answer in given if answer.seconds is not None]
     side = side_by_query([(answer.query, answer.choice) for answer in given])
     relevant = _share(*called)
     others = (called_by_all[0] - called[0], called_by_all[1] - called[1])
     usual = others[0] / others[1] if others[1] else NAN
-    again = _repeated(state, name, given)
     violated, touched = _contradictions(judged)
-    lower, upper = share_interval(*gold)
-    return Comparer(
-        assessor=name,
-        answers=len(judged),
-        preferences=sum(bool(answer.choice) for answer in judged),
-        magnitudes=sum(answer.left_number is not None for answer in judged),
-        seconds=median(times) if times else NAN,
-        last=max((answer.time for answer in given if not answer.source), default=NAN),
-        gold=gold[1],
-        gold_right=gold[0],
-        gold_lower=lower,
-        gold_upper=upper,
-        gold_p=gold_p,
-        gold_left=gold_left(state, name, COMPARISON),
-        repeats=len(again),
-        repeats_same=sum(again),
-        violated=violated,
-        contradictions=touched,
-        left=side[0],
-        left_lower=side[1],
-        left_upper=side[2],
-        relevant=relevant[0],
-        relevant_lower=relevant[1],
-        relevant_upper=relevant[2],
-        manner="generous" if relevant[1] > usual else "strict" if relevant[2] < usual else "",
-        verdict="" if verdict is None else verdict.verdict,
-        careless=NAN if verdict is None else verdict.careless,
-        reversed=NAN if verdict is None else verdict.reversed,
-    )
+    return {
+        "assessor": name,
+        "answers": len(judged),
+        "preferences": sum(bool(answer.choice) for answer in judged),
+        "magnitudes": sum(answer.left_number is not None for answer in judged),
+        "seconds": median(times) if times else NAN,
+        "last": max((answer.time for answer in given if not answer.source), default=NAN),
+        "violated": violated,
+        "contradictions": touched,
+        "left": side[0],
+        "left_lower": side[1],
+        "left_upper": side[2],
+        "relevant": relevant[0],
+        "relevant_lower": relevant[1],
+        "relevant_upper": relevant[2],
+        "manner": "generous" if relevant[1] > usual else "strict" if relevant[2] < usual else "",
+        "verdict": "" if verdict is None else verdict.verdict,
+        "careless": NAN if verdict is None else verdict.careless,
+        "reversed": NAN if verdict is None else verdict.reversed,
+    }
+
+
+def list_users(state: State, material: Material) -> tuple[ListUser, ...]:
+    """The answers of each user about two lists, by name; none if others are asked for."""
+    if not isinstance(material, ListMaterial):
+        return ()
+    own: dict[str, list[ListsCompared]] = {}
+    for event in state.counted_answers:
+        if event.asks == LISTS:
+            own.setdefault(event.by, []).append(cast("ListsCompared", event))
+    traps = {name: [material.is_right(answer) for answer in given] for name, given in own.items()}
+    answered = {name: (sum(map(bool, each)), sum(right is not None for right in each)) for name, each in traps.items()}
+    worse, skipped = compare_on_gold(answered), _count(state.skipped)
+    total = sum(bool(question.trap) for question in material.questions)
+    found = []
+    for name, given in sorted(own.items()):
+        right, n = answered[name]
+        lower, upper = share_interval(right, n)
+        found.append(
+            ListUser(
+                assessor=name,
+                answers=len(given),
+                skipped=skipped.get(name, 0),
+                seconds=_median([answer.seconds for answer in given if answer.seconds is not None]),
+                last=max(answer.time for answer in given),
+                gold=n,
+                gold_right=right,
+                gold_lower=lower,
+                gold_upper=upper,
+                gold_p=worse.get(name, NAN),
+                gold_left=total - n,
+                repeats=0,
+                repeats_same=0,
+            )
+        )
+    return tuple(found)
 
 
 def _share(count: int, n: int) -> tuple[float, float, float]:
@@ -600,23 +661,10 @@ def side_by_query(choices: Sequence[tuple[str, str]]) -> tuple[float, float, flo
     return share, float(lower), float(upper)
 
 
-def _gold(state: State, given: Sequence[Compared]) -> tuple[int, int]:
-    """The right answers to gold comparisons, and all of them."""
-    asked = [a for a in given if a.purpose is TaskPurpose.gold and a.question in state.gold_orders]
-    return sum(answer.better == state.gold_orders[answer.question] for answer in asked), len(asked)
-
-
 def _called(given: Sequence[Compared]) -> tuple[int, int]:
     """The documents called relevant, and all for which this was asked."""
     counts = [RELEVANT[answer.relevant] for answer in given if answer.relevant]
     return sum(counts), 2 * len(counts)
-
-
-def _repeated(state: State, name: str, given: Sequence[Compared]) -> list[bool]:
-    """For each repeated comparison, whether the answer is that of the first time."""
-    first = {a.question: a.better for a in given if a.purpose is TaskPurpose.judgment}
-    again = [a for a in given if a.purpose is TaskPurpose.repeat and a.question in first]
-    return [answer.better == first[answer.question] for answer in again]
 
 
 def _contradictions(given: Sequence[Compared]) -> tuple[int, float]:
@@ -644,6 +692,17 @@ def quality_sentences(assessors: Sequence[Share]) -> Iterator[str]:
         if share.is_worse:
             others = f"the others {right - share.gold_right:,} of {gold - share.gold:,} (p {share.gold_p:.2g})"
             yield f"{share.assessor} is worse on gold pairs: {share.gold_right} of {share.gold} right, {others}."
+
+
+def user_sentences(found: Sequence[ListUser]) -> Iterator[str]:
+    """How users answered traps, and who is significantly worse than the others."""
+    traps, right = sum(each.gold for each in found), sum(each.gold_right for each in found)
+    if traps:
+        yield f"Traps: {right:,} of {traps:,} answers right."
+    for each in found:
+        if each.is_worse:
+            others = f"the others {right - each.gold_right:,} of {traps - each.gold:,} (p {each.gold_p:.2g})"
+            yield f"{each.assessor} is worse on traps: {each.gold_right} of {each.gold} right, {others}."
 
 
 def comparer_sentences(found: Sequence[Comparer]) -> Iterator[str]:

@@ -6,33 +6,71 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Names
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from probeval.campaign.creation import prepare_creation
-from probeval.campaign.events import (
-    Event,
+from probeval.campaign.archive import unpack
+from probeval.campaign.candidates import Candidates, Material
+from probeval.campaign.changes import (
+    AddRuns,
+    AssignTopics,
+    ChangeGold,
+    ChangeGuideline,
+    ChangePhase,
+    ChangeQueries,
+    ChangeQueryGuidelines,
+    ChangeSettings,
+    Import,
 )
-from probeval.campaign.exchange import Incoming, export_format, read_incoming
-from probeval.campaign.folding import concerns_models
-from probeval.campaign.leases import Task, open_pairs
+from probeval.campaign.creation import prepare_creation, prepare_lists
+from probeval.campaign.decisions import Answer, Comment, Flag, LeaseNext, Release, Settle, Skip, Withdraw
+from probeval.campaign.events import (
+    Answered,
+    Changed,
+    Commented,
+    Event,
+    Flagged,
+    GoldChanged,
+    GuidelineChanged,
+    Phase,
+    PhaseChanged,
+    QueriesChanged,
+    QueryGuidelinesChanged,
+    Released,
+    RunsAdded,
+    Settled,
+    Skipped,
+    TopicsAssigned,
+    Withdrawn,
+)
+from probeval.campaign.exchange import Incoming, export_format, list_answers, read_incoming
+from probeval.campaign.gold import GoldList, checked_gold, gold_of
+from probeval.campaign.leases import Task, open_pairs, tasks_of
 from probeval.campaign.log import Log
-from probeval.campaign.owner_decisions import Import
-from probeval.campaign.parsing import as_name
+from probeval.campaign.parsing import as_name, as_owners, as_texts
+from probeval.campaign.people import People
+from probeval.campaign.questions import GRADE, Question, as_question, kind_of
 from probeval.campaign.runner import ModelRunner
+from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot
-from probeval.campaign.state import State
+from probeval.campaign.state import State, concerns_models
 from probeval.campaign.status import Status, status_of
-from probeval.campaign.steps import AssessorSteps
 from probeval.campaign.store import Store
 from probeval.campaign.topics import TopicList, topics_of
 from probeval.data.collection import Collection
 from probeval.data.files import read_bytes
 from probeval.data.formats import write_tasks
 from probeval.data.irds import is_dataset
+from probeval.data.pool import Pool
+from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.data.tasks import WriteOptions
 from probeval.display import Described, Table, counted
+from probeval.errors import CampaignError
+from probeval.satisfaction import ListAnswers, ListQuestions
 from probeval.scores import Ranking
 from probeval.selection import AuditReport, JudgingState
 
@@ -41,17 +79,24 @@ __all__ = ["Campaign"]
 OWNER = "owner"
 
 
-class Campaign(AssessorSteps, Described):
-    """A judging campaign: a log of events in a store, and the runs under evaluation.
+class Campaign(Described):
+    """A judging campaign: a log of events in a store, and what it asks about.
 
-    Any number of threads and processes may use one campaign. ``next``, ``record`` and the other steps run no model:
-    pairs come from the queue of the latest :class:`ModelSnapshot`, which :meth:`refresh` computes separately.
+    Any number of threads and processes may use one campaign. ``next``, ``answer`` and the other steps run no model:
+    questions come from the queue of the latest :class:`ModelSnapshot`, which :meth:`refresh` computes separately.
 
-    :meth:`create` makes a new campaign, :meth:`open` opens an existing one.
+    :meth:`create` makes a new campaign, :meth:`create_lists` one that asks users about lists, :meth:`open` opens an
+    existing one.
+
+    Parameters
+    ----------
+    log
+        The open log.
     """
 
     def __init__(self, log: Log) -> None:
-        super().__init__(log)
+        self._log = log
+        self._kept: tuple[object, Material] | None = None
         self._runner: tuple[tuple[Event, ...], ModelRunner] | None = None
 
     @classmethod
@@ -116,6 +161,61 @@ class Campaign(AssessorSteps, Described):
         )
         return cls(Log.create(Store(store, create=True), creation, clock))
 
+    @classmethod
+    def create_lists(
+        cls,
+        store: str | Path,
+        chosen: ListQuestions,
+        *,
+        name: str = "study",
+        guideline: str = "",
+        queries: Mapping[str, str] | None = None,
+        by: str = OWNER,
+        clock: Callable[[], float] = time.time,
+        **settings: Any,
+    ) -> Campaign:
+        """Create a campaign that asks users which of two lists is better: a study with users.
+
+        Parameters
+        ----------
+        store
+            The path of an SQLite file, or a PostgreSQL URL.
+        chosen
+            The questions: see :func:`probeval.satisfaction.choose_lists`.
+        name, guideline, queries, by, clock
+            As in :meth:`create`.
+        settings
+            Other settings of :class:`Setup`, such as ``most`` and ``seed``.
+        """
+        creation = prepare_lists(
+            chosen, name=name, guideline=guideline, queries=queries, by=by, now=clock(), settings=settings
+        )
+        return cls(Log.create(Store(store, create=True), creation, clock))
+
+    @classmethod
+    def open(
+        cls,
+        store: str | Path,
+        *,
+        name: str | None = None,
+        read_only: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> Campaign:
+        """Open the campaign with this name, or the only one of the store."""
+        return cls(Log.open(Store(store, read_only=read_only), name, clock))
+
+    def close(self) -> None:
+        """Close the store."""
+        self._log.store.close()
+
+    def __enter__(self) -> Campaign:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # The state
+
     def _headline(self) -> str:
         state = self.state
         answers = f", {counted(len(state.counted_answers), 'answer')}" if state.counted_answers else ""
@@ -126,6 +226,333 @@ class Campaign(AssessorSteps, Described):
         return self.status().tables()
 
     @property
+    def state(self) -> State:
+        """The current state, with the events that other processes added."""
+        return self._log.state
+
+    @property
+    def snapshot(self) -> ModelSnapshot | None:
+        """The latest results of the model, from this or another process; None before the first."""
+        return None if not self._log.state.number else self._log.snapshot
+
+    @property
+    def known_state(self) -> State:
+        """The state as this process read it last, without a look at the store."""
+        return self._log.known
+
+    @property
+    def people(self) -> People:
+        """Those who may sign in to the page."""
+        return People(self._log)
+
+    def log(self, after: int = 0) -> list[Event]:
+        """The events after this number."""
+        return self._log.store.events(self._log.key, after)
+
+    def page_secret(self) -> str:
+        """The secret of the page of a person who needs no session; it lasts as long as the store."""
+        return self._log.store.page_secret(self._log.key)
+
+    def serving(self) -> AbstractContextManager[None]:
+        """Hold the server lock of an SQLite store for the duration of the block; a second server is refused."""
+        return self._log.store.serving()
+
+    @property
+    def setup(self) -> Setup:
+        """The current settings."""
+        return self.state.settings
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale that assessors judge on; it never changes."""
+        return self.setup.scale
+
+    @property
+    def pool(self) -> Pool:
+        """The pairs to judge. It grows with late runs and with the depth."""
+        return self._candidates(self.state).pool
+
+    @property
+    def docs(self) -> frozenset[str]:
+        """The documents that assessors may see: those that it asks about, and of gold questions."""
+        state = self.state
+        return self._material(state).docs.union(doc for question in state.gold for doc in question.documents)
+
+    @property
+    def material(self) -> Material:
+        """What is asked about."""
+        return self._material(self.state)
+
+    @property
+    def collection(self) -> Collection:
+        """Runs, evidence, the judgments so far, one grade per pair, and the answers about two documents."""
+        return self._collection(self.state)
+
+    def _collection(self, state: State) -> Collection:
+        labels, late = [event.part for event in state.labels], [event.part for event in state.runs]
+        collection = self._candidates(state).collection
+        if labels:
+            collection = unpack(state.settings.name, self._part, labels=labels, late=late)
+        return replace(collection, judgments=state.judgments, answers=state.pair_answers)
+
+    def _material(self, state: State) -> Material:
+        """What is asked about, which changes with late runs, the depth, and what is asked for."""
+        setup = state.settings
+        known = state.runs, setup.depth, setup.ask
+        if self._kept is None or self._kept[0] != known:
+            own = (kind.material(self._part) for kind in setup.kinds)
+            late = [event.part for event in state.runs]
+            found = next((material for material in own if material is not None), None)
+            self._kept = known, found or Candidates(unpack(setup.name, self._part, late=late), setup.depth)
+        return self._kept[1]
+
+    def _candidates(self, state: State) -> Candidates:
+        """The documents of the runs; an error if it asks about something else."""
+        found = self._material(state)
+        if not isinstance(found, Candidates):
+            raise CampaignError(f"{state.settings.name!r} asks about {state.settings.ask}: it has no runs to evaluate.")
+        return found
+
+    def _part(self, name: str) -> bytes | None:
+        return self._log.store.part(self._log.key, name)
+
+    # Steps of assessors and adjudicators
+
+    def next(self, assessor: str, *, n: int = 1) -> list[Task]:
+        """Up to ``n`` questions for this assessor to answer now: a document to grade, two to compare, or others.
+
+        Questions that they already hold come first. New ones are then leased to them: those that need another opinion,
+        then those that are worth most (``campaign/candidates.py``). Empty if nothing is left for them, or if the
+        campaign is paused or closed.
+        """
+        who = as_name(assessor, "an assessor")
+        tasks = self._tasks(self.state, who, n)
+        return tasks if len(tasks) == n else self._tasks(self._log.advance(self._lease_next(who, n)).state, who, n)
+
+    def answer(
+        self,
+        assessor: str,
+        question: Question | Sequence[str],
+        *,
+        shown: Sequence[str] | None = None,
+        comment: str = "",
+        seconds: float | None = None,
+        token: str | None = None,
+        **values: Any,
+    ) -> Answered:
+        """Answer a question; the answer is on disk when this returns.
+
+        Answers are accepted even if another assessor holds the question, so no work is lost when a lease runs out. A
+        second answer by the same assessor replaces the first. An answer to a gold or a repeated question is kept, but
+        is not evidence.
+
+        Parameters
+        ----------
+        assessor
+            Their name.
+        question
+            The question of a task; or a query and a document to grade, or a query and two documents to compare.
+        shown
+            The documents in the places where they were shown; by default as the question was given.
+        comment
+            A remark.
+        seconds
+            The time spent on it, without breaks; it counts up to the time since the question was leased.
+        token
+            Any text that names this request: a request sent twice counts once. All steps take a token.
+        values
+            The answer. Of a document, its ``grade``. Of two documents, the ``choice`` (``"left"``, ``"right"`` or
+            ``"equal"``), and perhaps which are ``relevant`` (``"both"``, ``"chosen"`` or ``"neither"``), or the
+            ``numbers`` of both. Of two lists, the ``choice`` (or ``"same"``), and whether it is ``good``.
+        """
+        step = self._answer(assessor, question, shown, values)
+        return self._log.advance(replace(step, comment=comment, seconds=seconds, token=token)).event
+
+    def answer_and_next(
+        self,
+        assessor: str,
+        question: Question | Sequence[str],
+        *,
+        n: int = 1,
+        shown: Sequence[str] | None = None,
+        comment: str = "",
+        seconds: float | None = None,
+        token: str | None = None,
+        **values: Any,
+    ) -> tuple[Answered, list[Task]]:
+        """Answer a question and get the next ones, as :meth:`answer` and :meth:`next` do, in one write to disk."""
+        step = self._answer(assessor, question, shown, values)
+        following = self._lease_next(step.by, n)
+        outcome = self._log.advance(replace(step, next=following, comment=comment, seconds=seconds, token=token))
+        return outcome.event, self._tasks(outcome.state, step.by, n)
+
+    def settle(
+        self,
+        by: str,
+        question: Question | Sequence[str],
+        *,
+        shown: Sequence[str] | None = None,
+        reason: str = "",
+        token: str | None = None,
+        **values: Any,
+    ) -> Settled:
+        """Settle the answer to a question; it overrides all answers, earlier and later.
+
+        The parameters are those of :meth:`answer`.
+        """
+        asked = self._question(question)
+        given = kind_of(asked.kind).values(values, self._log.known.settings)
+        settle = Settle(by=by, question=asked, **self._place(asked, question, shown), values=given, reason=reason)
+        return self._log.advance(replace(settle, token=token)).event
+
+    def withdraw(self, assessor: str, number: int | None = None, *, token: str | None = None) -> Withdrawn:
+        """Withdraw an answer given here, by its number, or the assessor's latest; they get the question again."""
+        return self._log.advance(Withdraw(by=assessor, judgment=number, token=token)).event
+
+    def skip(
+        self, assessor: str, question: Question | Sequence[str], *, reason: str = "", token: str | None = None
+    ) -> Skipped:
+        """Leave a question to others: this assessor does not get it again."""
+        asked = self._question(question)
+        return self._log.advance(Skip(by=assessor, question=asked, reason=reason, token=token)).event
+
+    def release(self, assessor: str, question: Question | Sequence[str], *, token: str | None = None) -> Released:
+        """Give a question back before its lease runs out."""
+        return self._log.advance(Release(by=assessor, question=self._question(question), token=token)).event
+
+    def flag(self, assessor: str, query: str, doc: str, *, reason: str = "", token: str | None = None) -> Flagged:
+        """Report a problem with a document."""
+        self._check_shown(query, doc)
+        return self._log.advance(Flag(by=assessor, pair=(query, doc), reason=reason, token=token)).event
+
+    def comment(self, assessor: str, query: str, doc: str, text: str, *, token: str | None = None) -> Commented:
+        """Comment on a document."""
+        self._check_shown(query, doc)
+        return self._log.advance(Comment(by=assessor, pair=(query, doc), text=text, token=token)).event
+
+    def _answer(
+        self, assessor: str, question: Question | Sequence[str], shown: Sequence[str] | None, values: Mapping[str, Any]
+    ) -> Answer:
+        asked = self._question(question)
+        given = kind_of(asked.kind).values(values, self._log.known.settings)
+        return Answer(by=assessor, question=asked, **self._place(asked, question, shown), values=given)
+
+    def _place(self, asked: Question, given: Question | Sequence[str], shown: Sequence[str] | None) -> dict[str, Any]:
+        """The query of a question, and its documents as they were shown."""
+        documents = tuple(shown or (given.documents if isinstance(given, Question) else given[1:]))
+        if sorted(documents) != sorted(asked.documents):
+            raise CampaignError(f"The documents of this question are {', '.join(asked.documents)}.")
+        return {"query": self._material(self._log.known).query_of(asked), "documents": documents}
+
+    def _question(self, given: Question | Sequence[str]) -> Question:
+        """The question, if an assessor may get it: it is about the campaign's documents, or gold."""
+        question = as_question(given)
+        if question in self._log.known.gold:
+            return question
+        try:
+            return self._material(self._log.known).check(question)
+        except CampaignError:
+            return self._material(self.state).check(question)  # another process may have added runs
+
+    def _check_shown(self, query: str, doc: str) -> None:
+        """Raise an error unless an assessor may see the document: some run retrieves it, or it is of a gold question."""
+        if not any(query == gold.query and doc in gold.documents for gold in self._log.known.gold):
+            self._question((query, doc))
+
+    def _lease_next(self, assessor: str, n: int) -> LeaseNext:
+        state = self._log.known
+        snapshot = self._log.snapshot
+        questions = self._material(state).queues(state, snapshot, assessor)
+        current = snapshot is not None and snapshot.number >= state.pooled
+        return LeaseNext(
+            assessor=assessor, n=n, questions=questions, picks=snapshot.pick_of if snapshot and current else {}
+        )
+
+    def _tasks(self, state: State, assessor: str, n: int) -> list[Task]:
+        if state.phase is not Phase.open:
+            return []
+        material, queue = self._material(state), None
+        if self._log.snapshot is not None:
+            queue = next(iter(material.queues(state, self._log.snapshot, assessor).queues), None)
+        return tasks_of(state, assessor, self._log.clock(), n=n, queue=queue, query_of=material.query_of)
+
+    # Changes by the owner
+
+    def change(self, by: str, **settings: Any) -> Changed:
+        """Change settings from now on: measure, depth, policy, goal, stopping rule, exploration, overlap, leases.
+
+        The name and the scale stay. The model uses the new settings at its next update, also in a running server.
+        """
+        collection = self._candidates(self.state).collection
+        return self._log.advance(ChangeSettings(by=by, settings=settings, collection=collection)).event
+
+    def change_phase(self, by: str, phase: Phase | str, *, reason: str = "", token: str | None = None) -> PhaseChanged:
+        """Pause (``"paused"``), close (``"closed"``), resume or reopen (``"open"``) the campaign.
+
+        A paused campaign gives assessors no pairs and takes nothing from them. A closed one does not change at all,
+        except for its guideline, query texts and people, until it is reopened.
+        """
+        return self._log.advance(ChangePhase(by=by, phase=Phase(phase), reason=reason, token=token)).event
+
+    def add_runs(self, by: str, runs: Runs, *, source: str = "") -> RunsAdded:
+        """Add late runs: the pool grows, and all judgments stay.
+
+        Lists of queries that the campaign does not have are ignored. New pairs can be judged at once, the model and the
+        queue use them from the next update.
+        """
+        who, state = as_name(by, "the person who adds runs"), self.state
+        before, depth = self._candidates(state).collection.runs, state.settings.depth
+        gained = len(before.joined(runs).top(depth).pool) - len(before.top(depth).pool)
+        return self._log.advance(AddRuns(by=who, before=before, runs=runs, source=source, pairs=gained)).event
+
+    def change_gold(self, by: str, known: Any, *, kind: str = GRADE, token: str | None = None) -> GoldChanged:
+        """Replace the gold questions of a kind, whose answers are known: by those of a file, or of data.
+
+        The queries must be those of the campaign; documents need not be in a run. If a run retrieves a pair with a
+        known grade, the grade is settled: it counts as if it were adjudicated. Known answers to other questions check
+        the work of assessors, and are not evidence.
+
+        Parameters
+        ----------
+        by
+            The owner.
+        known
+            A file of judgments, or grades by query and document. Of comparisons, a table of query, better and worse, or
+            the better and the worse document of each, by query.
+        kind
+            The kind of question: ``grade`` or ``comparison``.
+        token
+            As in :meth:`answer`.
+        """
+        state = self.state
+        values = checked_gold(kind_of(kind).as_gold(known, state.settings), self._material(state).queries)
+        retrieved = self._candidates(state).retrieved
+        return self._log.advance(ChangeGold(by=by, asks=kind, values=values, retrieved=retrieved, token=token)).event
+
+    def change_guideline(self, by: str, text: str, *, token: str | None = None) -> GuidelineChanged:
+        """Give assessors a new guideline; earlier judgments keep the version that they were made under."""
+        return self._log.advance(ChangeGuideline(by=by, text=text, token=token)).event
+
+    def change_query_guidelines(
+        self, by: str, texts: Mapping[str, str], *, token: str | None = None
+    ) -> QueryGuidelinesChanged:
+        """Give assessors guidelines for single queries, by id; an empty text removes one."""
+        ours = as_texts(texts, self._material(self.state).queries, may_be_empty=True)
+        return self._log.advance(ChangeQueryGuidelines(by=by, texts=ours, token=token)).event
+
+    def change_queries(self, by: str, texts: Mapping[str, str], *, token: str | None = None) -> QueriesChanged:
+        """Add or replace query texts, by id; texts of queries that the campaign does not have are ignored."""
+        ours = as_texts(texts, self._material(self.state).queries)
+        return self._log.advance(ChangeQueries(by=by, texts=ours, token=token)).event
+
+    def assign_topics(self, by: str, owners: Mapping[str, str], *, token: str | None = None) -> TopicsAssigned:
+        """Give topics to assessors, by query; an empty name leaves a topic to all, other topics stay as they are."""
+        ours = as_owners(owners, self._material(self.state).queries)
+        return self._log.advance(AssignTopics(by=by, owners=ours, token=token)).event
+
+    # Results, files
+
+    @property
     def address(self) -> tuple[str, str]:
         """The store and the name with which another process can open the campaign."""
         return self._log.store.url, self.setup.name
@@ -134,14 +561,25 @@ class Campaign(AssessorSteps, Described):
     def queries(self) -> Mapping[str, str]:
         """The text of every query; empty if unknown."""
         state = self.state
-        return {query: state.texts.get(query, "") for query in self._candidates(state).collection.runs.queries}
+        return {query: state.texts.get(query, "") for query in self._material(state).queries}
+
+    def gold(self) -> GoldList:
+        """The gold questions, and how assessors answered them."""
+        state = self.state
+        return gold_of(state, self._candidates(state).retrieved)
+
+    def list_answers(self) -> ListAnswers:
+        """All answers about lists, in the order in which they were given."""
+        state = self.state
+        return list_answers(state, self._material(state))
 
     def status(self) -> Status:
         """Progress, assessors, agreement and the remaining work. Runs no model."""
-        state, snapshot = self.state, self.snapshot
+        state = self.state
+        snapshot = self._log.snapshot
         return status_of(
             state,
-            pool=self._candidates(state).pairs,
+            material=self._material(state),
             now=self._log.clock(),
             snapshot=snapshot,
             behind=0 if snapshot is None else self._behind(snapshot),
@@ -173,16 +611,16 @@ class Campaign(AssessorSteps, Described):
         With ``forecast`` judging is simulated up to the target too, which takes up to a minute more.
         """
         state, now = self.state, self._log.clock()
-        snapshot = self._model_runner(state).snapshot(state, now=now, last=self.snapshot, forecast=forecast)
-        self._log.store.add_snapshot(self._log.key, snapshot.to_row())
-        self._snapshot = snapshot
+        snapshot = self._model_runner(state).snapshot(state, now=now, last=self._log.snapshot, forecast=forecast)
+        self._log.add_snapshot(snapshot)
         return snapshot
 
     @property
     def is_behind(self) -> bool:
         """Whether there are judgments that the latest snapshot does not include, or no snapshot at all."""
-        snapshot = self.snapshot
-        return snapshot is None or snapshot.number < self.state.changed
+        state = self.state
+        snapshot = self._log.snapshot
+        return snapshot is None or snapshot.number < state.changed
 
     def hand_out(
         self, tasks: Sequence[Task], tool: str, folder: str | Path, *, docs: Mapping[str, str] | None = None
@@ -232,8 +670,8 @@ class Campaign(AssessorSteps, Described):
 
     def export(self, file_format: str = "qrels") -> str:
         """The judgments, or the whole log, as text in one of :func:`probeval.campaign.export_formats`."""
-        export = export_format(file_format)
-        return export.text(self.state, self.log() if export.needs_log else ())
+        export, state = export_format(file_format), self.state
+        return export.text(state, self.log() if export.needs_log else (), self._material(state))
 
     def _behind(self, snapshot: ModelSnapshot) -> int:
         """The number of events after a snapshot that affect the model."""

@@ -7,28 +7,24 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from probeval.campaign.archive import unpack
-from probeval.campaign.candidates import Candidates
-from probeval.campaign.codec import KINDS, decode
-from probeval.campaign.comparison_events import Compared, ComparisonEvent, GoldOrdersChanged
+from probeval.campaign.candidates import Candidates, Material
+from probeval.campaign.codec import decode, event_classes
 from probeval.campaign.events import (
-    Adjudicated,
+    Answered,
     Created,
     Event,
     GoldChanged,
-    Judged,
     Labelled,
-    Pair,
     PairEvent,
-    Question,
     QuestionEvent,
     RunsAdded,
     Withdrawn,
 )
-from probeval.campaign.folding import fold
+from probeval.campaign.kinds import Adjudicated, Judged
+from probeval.campaign.questions import Pair, Question, graded
 from probeval.campaign.snapshot import ModelSnapshot
-from probeval.campaign.state import State
+from probeval.campaign.state import State, fold
 from probeval.campaign.store import Store
-from probeval.campaign.study_events import ListsCompared, ListsWithdrawn, StudyCreated
 from probeval.campaign.tables import chained
 from probeval.characters import printable
 from probeval.data.judgments import on_scale
@@ -81,7 +77,7 @@ def check_store(store: Store) -> StoreCheck:
     - Every part that an event names is there, and its digest is right.
     - The latest snapshot can be read, and none includes an event beyond the end of the log.
     """
-    faults = store.integrity()
+    faults, known = store.integrity(), event_classes()
     campaigns = []
     for name, key in store.campaigns().items():
         try:
@@ -93,7 +89,7 @@ def check_store(store: Store) -> StoreCheck:
             CampaignCheck(
                 campaign=name,
                 events=len(rows),
-                judgments=sum(row["kind"] in (Judged.kind, Compared.kind) for row in rows),
+                judgments=sum(issubclass(known.get(row["kind"], Event), Answered) for row in rows),
                 parts=len(store.part_names(key)),
                 faults=len(found),
             )
@@ -110,45 +106,27 @@ def _faults(store: Store, key: int, name: str) -> Iterator[str]:
         try:
             events.append(decode(row))
         except (ProbevalError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            why = str(error) if row["kind"] in KINDS else f"unknown kind {row['kind']!r}"
+            why = str(error) if row["kind"] in event_classes() else f"unknown kind {row['kind']!r}"
             yield f"event {row['number']} cannot be read: {why:.100}"
     yield from _broken_parts(store, key, events)
     try:
         state = fold(State(), events)
-        if state.study is not None:
-            yield from _wrong_answers(events, store.part_names(key))
-            return
+        own = [kind.material(lambda part: store.part(key, part)) for kind in state.settings.kinds]
         late = [event.part for event in state.runs]
-        collection = unpack(name, lambda part: store.part(key, part), late=late)
-        retrieved = Candidates(collection, state.settings.depth).retrieved
+        material = next(filter(None, own), None)
+        if material is None:
+            collection = unpack(name, lambda part: store.part(key, part), late=late)
+            material = Candidates(collection, state.settings.depth)
     except ProbevalError as error:
         yield str(error)
         return
-    yield from _wrong_events(events, state, retrieved)
+    yield from _wrong_events(events, state, material)
     snapshot = store.snapshot(key)
     if snapshot is not None and ModelSnapshot.read(snapshot) is None:
         yield "the latest snapshot cannot be read: the model computes it again"
     last = max((point["number"] for point in store.curve(key)), default=0)
     if last > state.number:
         yield f"the log ends at event {state.number}, but a snapshot includes event {last}: the end is missing"
-
-
-def _wrong_answers(events: Sequence[Event], parts: Sequence[str]) -> Iterator[str]:
-    """Events of a study with users that no decision could have made."""
-    standing = dict[tuple[str, int], ListsCompared]()
-    if "questions" not in parts:
-        yield "the part 'questions' is missing"
-    for event in events:
-        if isinstance(event, StudyCreated) != (event.number == 1):
-            yield f"event {event.number}: only the first event creates the study"
-        if isinstance(event, ListsCompared):
-            if (event.by, event.question) in standing:
-                yield f"event {event.number}: question {event.question} is answered twice by {event.by!r}"
-            standing[event.by, event.question] = event
-        elif isinstance(event, ListsWithdrawn):
-            answer = standing.pop((event.by, event.question), None)
-            if answer is None or answer.number != event.answer:
-                yield f"event {event.number}: no answer {event.answer} by {event.by!r} to withdraw"
 
 
 def _broken_chain(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -176,7 +154,7 @@ def _broken_parts(store: Store, key: int, events: Sequence[Event]) -> Iterator[s
             yield f"the part {part!r} is damaged"
 
 
-def _wrong_events(events: Sequence[Event], state: State, retrieved: frozenset[Pair]) -> Iterator[str]:
+def _wrong_events(events: Sequence[Event], state: State, material: Material) -> Iterator[str]:
     """Events that no decision could have made."""
     scale, standing, gold = state.settings.scale, dict[int, tuple[Question, str]](), set[Pair]()
     for event in events:
@@ -185,25 +163,22 @@ def _wrong_events(events: Sequence[Event], state: State, retrieved: frozenset[Pa
         if isinstance(event, (Judged, Adjudicated)) and not on_scale(scale, event.grade):
             yield f"event {event.number}: grade {event.grade:g} is not on the scale {scale}"
         if isinstance(event, GoldChanged):
-            gold |= {(query, doc) for query, docs in event.grades.items() for doc in docs}
-        if isinstance(event, GoldOrdersChanged):
-            gold |= {(query, doc) for query, orders in event.orders.items() for order in orders for doc in order}
-        imported = isinstance(event, (Judged, Compared)) and event.source
-        for query, doc in () if imported else _pairs_of(event):
-            if (query, doc) not in retrieved and (query, doc) not in gold:
-                yield f"event {event.number}: no run retrieves document {doc!r} for query {query!r}"
-        if isinstance(event, Judged):
-            standing[event.number] = event.pair, event.by
-        elif isinstance(event, Compared):
+            gold.update(pair for question in event.known for pair in question.pairs)
+        try:
+            for question in () if isinstance(event, Answered) and event.source else _asked(event):
+                if not gold.issuperset(question.pairs):
+                    material.check(question)
+        except ProbevalError as error:
+            yield f"event {event.number}: {str(error).rstrip('.')}"
+        if isinstance(event, Answered):
             standing[event.number] = event.question, event.by
         elif isinstance(event, Withdrawn) and standing.pop(event.judgment, None) != (event.question, event.by):
             yield f"event {event.number}: no answer {event.judgment} to this question by {event.by!r} to withdraw"
 
 
-def _pairs_of(event: Event) -> Sequence[Pair]:
-    """The query and each document that an event is about."""
-    if isinstance(event, ComparisonEvent):
-        return (event.query, event.left), (event.query, event.right)
-    if isinstance(event, QuestionEvent) and event.other:
-        return event.pair, (event.query, event.other)
-    return [event.pair] if isinstance(event, PairEvent) else []
+def _asked(event: Event) -> Iterator[Question]:
+    """The question that an event is about."""
+    if isinstance(event, QuestionEvent):
+        yield event.question
+    elif isinstance(event, PairEvent):
+        yield graded(*event.pair)

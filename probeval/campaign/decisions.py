@@ -7,54 +7,52 @@ again if the database rolls the transaction back.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
-from probeval.campaign.comparison_events import Compared
-from probeval.campaign.controls import answer_purpose
+from probeval.campaign.candidates import QuestionQueues
 from probeval.campaign.events import (
+    Answered,
     Commented,
     Event,
     Flagged,
-    Judged,
     Leased,
-    Pair,
     Phase,
-    Question,
     Released,
+    Settled,
     Skipped,
     TaskPurpose,
     Withdrawn,
 )
-from probeval.campaign.folding import fold
-from probeval.campaign.leases import lease, lease_new
+from probeval.campaign.leases import answer_purpose, lease, lease_new
 from probeval.campaign.parsing import as_name, as_seconds, as_text
-from probeval.campaign.questions import QuestionQueues
-from probeval.campaign.state import State
+from probeval.campaign.questions import Pair, Question, kind_of
+from probeval.campaign.state import State, fold
 from probeval.errors import CampaignError
 from probeval.selection import Pick
 
 __all__ = [
+    "NOT_CLOSED",
     "Action",
+    "Answer",
     "Comment",
     "Decision",
     "Flag",
-    "Judge",
     "LeaseNext",
     "Outcome",
     "PairAction",
     "QuestionAction",
     "Release",
+    "Settle",
     "Skip",
     "Withdraw",
-    "spent",
 ]
 
 A = TypeVar("A")
 E = TypeVar("E", bound=Event)
+NOT_CLOSED = frozenset({Phase.open, Phase.paused})
 
 
 @dataclass(frozen=True)
@@ -92,6 +90,11 @@ class Decision(ABC, Generic[A]):
     def events(self, state: State, now: float) -> Sequence[Event]:
         """The new events, not yet numbered; a request that is not possible raises :class:`CampaignError`."""
 
+    def take(self, state: State, now: float) -> Outcome[A]:
+        """Decide on this state: each new event is folded once."""
+        after, events = added(state, self.events(state, now))
+        return Outcome(after, events, self.event_asked_for(state, events))
+
     @abstractmethod
     def event_asked_for(self, state: State, events: Sequence[Event]) -> A:
         """The event asked for, from the state before the decision and the new events, numbered."""
@@ -100,6 +103,12 @@ class Decision(ABC, Generic[A]):
     def parts(self) -> Mapping[str, bytes]:
         """Parts of the store to add with the events."""
         return {}
+
+
+def added(state: State, events: Iterable[Event]) -> tuple[State, tuple[Event, ...]]:
+    """The state after new events, and these with their numbers."""
+    numbered = tuple(replace(event, number=state.number + i) for i, event in enumerate(events, start=1))
+    return (fold(state, numbered) if numbered else state), numbered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,36 +144,42 @@ class Action(Decision[E]):
     def event(self, state: State, now: float) -> E:
         """The event asked for, where the log does not have it yet."""
 
-    def following(self, state: State, event: E, now: float) -> Sequence[Event]:
-        """Further events, by the state after the event asked for."""
+    def following(self, state: State, event: E, now: float, *, is_new: bool) -> Sequence[Event]:
+        """Further events, by the state after the event asked for, which is new unless the request was repeated."""
         return ()
 
     def events(self, state: State, now: float) -> Sequence[Event]:
-        """The event asked for unless the log has it, and the events that follow."""
-        earlier = self.earlier(state)
-        if earlier is not None:
-            return self.following(state, earlier, now)
+        """The event asked for unless the log has it."""
+        if self.earlier(state) is not None:
+            return ()
         self.check_phase(state)
-        event = self.event(state, now)
-        return [event, *self.following(fold(state, [replace(event, number=state.number + 1)]), event, now)]
+        return [self.event(state, now)]
 
     def event_asked_for(self, state: State, events: Sequence[Event]) -> E:
-        """The first new event, or the earlier event with this token."""
-        return self.earlier(state) or cast("E", events[0])
+        """The new event, or the earlier event with this token."""
+        return cast("E", events[0]) if events else cast("E", self.earlier(state))
+
+    def take(self, state: State, now: float) -> Outcome[E]:
+        """Decide on this state: the event asked for, and those that follow from the state after it."""
+        first = super().take(state, now)
+        after, more = added(first.state, self.following(first.state, first.event, now, is_new=bool(first.events)))
+        return Outcome(after, first.events + more, first.event)
 
     def earlier(self, state: State) -> E | None:
         """The event that the log has for this token, if any; an error if it came from a different request."""
         event = None if self.token is None else state.tokens.get(self.token)
         if event is None:
             return None
-        same = isinstance(event, self.kind) and all(
-            getattr(event, name) == getattr(self, name) for name in ("by", *self.same_request)
-        )
-        if not same:
+        if not self.is_same(event):
             raise CampaignError(
                 f"The token {self.token!r} was used for a different request. Use a new token for every request."
             )
         return cast("E", event)
+
+    def is_same(self, event: Event) -> bool:
+        """Whether an event is that of the same request."""
+        same = ("by", *self.same_request)
+        return isinstance(event, self.kind) and all(getattr(event, name) == getattr(self, name) for name in same)
 
     def _head(self, now: float) -> dict[str, Any]:
         return {"by": self.by, "time": now, "token": self.token}
@@ -188,14 +203,33 @@ class PairAction(Action[E]):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionAction(Action[E]):
-    """An action of an assessor on a question: one document that some run retrieves, or two of them."""
+    """An action of an assessor on a question.
+
+    Parameters
+    ----------
+    question
+        The question.
+    query, documents
+        Its query, and its documents as they were shown; by default those of the question.
+    """
 
     phases = frozenset({Phase.open})
     same_request: ClassVar[tuple[str, ...]] = ("question",)
     question: Question
+    query: str = ""
+    documents: tuple[str, ...] = ()
 
     def _head(self, now: float) -> dict[str, Any]:
-        return {**super()._head(now), **dict(zip(("query", "doc", "other"), self.question, strict=False))}
+        shown = {"query": self.query or self.question.query, "documents": self.documents or self.question.documents}
+        return {**super()._head(now), **shown}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskAction(QuestionAction[E]):
+    """An action on a question that names its kind."""
+
+    def _head(self, now: float) -> dict[str, Any]:
+        return {**super()._head(now), "asks": self.question.kind}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,12 +265,23 @@ class LeaseNext(Decision[Leased | None]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judge(PairAction[Judged]):
-    """Give a pair a grade of the scale, and perhaps lease the next pairs."""
+class Answer(QuestionAction[Answered]):
+    """Answer a question, and perhaps lease the next ones.
 
-    kind = Judged
-    same_request = ("pair", "grade")
-    grade: float
+    Parameters
+    ----------
+    values
+        The values of the answer, as its kind has checked them.
+    comment, seconds
+        A remark, and the time spent, without breaks.
+    next
+        The next leases.
+    """
+
+    kind = Answered
+    text_fields = MappingProxyType({"comment": "A comment"})
+    values: Mapping[str, Any] = field(default_factory=dict)
+    comment: str = ""
     seconds: float | None = None
     next: LeaseNext | None = None
 
@@ -245,22 +290,27 @@ class Judge(PairAction[Judged]):
         if self.seconds is not None:
             self._set(seconds=as_seconds(self.seconds))
 
-    def event(self, state: State, now: float) -> Judged:
-        """The judgment, under the current guideline."""
-        return Judged(
+    def is_same(self, event: Event) -> bool:
+        """Whether an event is that of the same request: also with the same values."""
+        return super().is_same(event) and all(getattr(event, name) == value for name, value in self.values.items())
+
+    def event(self, state: State, now: float) -> Answered:
+        """The answer, under the current guideline."""
+        return kind_of(self.question.kind).answered(
             **self._head(now),
-            grade=self.grade,
+            **self.values,
+            comment=self.comment,
             guideline=state.guideline_version,
-            seconds=spent(state, self.by, self.pair, self.seconds, now),
-            purpose=answer_purpose(state, self.by, self.pair),
+            seconds=_spent(state, self.by, self.question, self.seconds, now),
+            purpose=answer_purpose(state, self.by, self.question),
         )
 
-    def following(self, state: State, event: Judged, now: float) -> Sequence[Event]:
+    def following(self, state: State, event: Answered, now: float, *, is_new: bool) -> Sequence[Event]:
         """The next leases."""
         return () if self.next is None else self.next.events(state, now)
 
 
-def spent(state: State, assessor: str, question: Question, seconds: float | None, now: float) -> float | None:
+def _spent(state: State, assessor: str, question: Question, seconds: float | None, now: float) -> float | None:
     """The time spent, at most the time since the question was leased; None if it was not leased to this person."""
     held = state.leases.get(question, {}).get(assessor)
     if seconds is None or held is None:
@@ -269,38 +319,64 @@ def spent(state: State, assessor: str, question: Question, seconds: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
+class Settle(QuestionAction[Settled]):
+    """Settle the answer to a question.
+
+    Parameters
+    ----------
+    values, reason
+        The values of the answer, as its kind has checked them, and the reason.
+    """
+
+    kind = Settled
+    phases = NOT_CLOSED
+    text_fields = MappingProxyType({"reason": "A reason"})
+    values: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+
+    def is_same(self, event: Event) -> bool:
+        """Whether an event is that of the same request: also with the same values and reason."""
+        same = {**self.values, "reason": self.reason}
+        return super().is_same(event) and all(getattr(event, name) == value for name, value in same.items())
+
+    def event(self, state: State, now: float) -> Settled:
+        """The settled answer."""
+        settled = kind_of(self.question.kind).settled
+        if settled is None:
+            raise CampaignError(f"Answers to questions about {self.question.kind} are not settled.")
+        return settled(**self._head(now), **self.values, reason=self.reason)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Withdraw(Action[Withdrawn]):
-    """Withdraw one's judgment or answer with this number, or one's latest; the question is leased again."""
+    """Withdraw one's answer with this number, or one's latest; the question is leased again."""
 
     kind = Withdrawn
     phases = frozenset({Phase.open})
     judgment: int | None = None
 
     def event(self, state: State, now: float) -> Withdrawn:
-        """The withdrawal; only the person's own judgments and answers made here can be withdrawn."""
-        given: list[Judged | Compared] = [*chain(*state.judged.values(), *state.controls.values())]
-        given += chain(*state.compared.values())
-        own = [each for each in given if each.by == self.by and not each.source]
-        matching = [j for j in own if self.judgment in (None, j.number)]
-        if not matching:
+        """The withdrawal; only the person's own answers given here can be withdrawn."""
+        own = state.own.get(self.by)
+        given = () if own is None else own.answers()
+        last = next((each for each in given if self.judgment in (None, each.number)), None)
+        if last is None:
             which = "" if self.judgment is None else f" {self.judgment}"
             raise CampaignError(f"{self.by!r} has no judgment{which} to withdraw.")
-        last = max(matching, key=lambda judgment: judgment.number)
-        doc, other = (last.left, last.right) if isinstance(last, Compared) else (last.doc, "")
-        about = {"query": last.query, "doc": doc, "other": other}
+        about = {"query": last.query, "documents": last.documents, "asks": last.asks}
         return Withdrawn(**self._head(now) | about, judgment=last.number, purpose=last.purpose)
 
-    def following(self, state: State, event: Withdrawn, now: float) -> Sequence[Event]:
+    def following(self, state: State, event: Withdrawn, now: float, *, is_new: bool) -> Sequence[Event]:
         """A lease of the question; the person's other leases are renewed so that it comes before them."""
         is_control = event.purpose is not TaskPurpose.judgment
         if state.phase is not Phase.open or not (is_control or state.is_open(event.question, self.by, now)):
             return ()
         again: list[Withdrawn | Leased] = [event, *state.held_by(self.by, now)]
-        return [lease(state, each.question, self.by, now, purpose=each.purpose, left=each.doc) for each in again]
+        return [lease(state, each.question, self.by, now, purpose=each.purpose, shown=each.documents) for each in again]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Skip(QuestionAction[Skipped]):
+class Skip(TaskAction[Skipped]):
     """Leave a question to other assessors."""
 
     kind = Skipped
@@ -342,7 +418,7 @@ class Comment(PairAction[Commented]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release(QuestionAction[Released]):
+class Release(TaskAction[Released]):
     """End one's lease of a question."""
 
     kind = Released

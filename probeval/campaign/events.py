@@ -7,17 +7,17 @@
     GuidelineChanged  the assessors' guideline changed; versions count from 1
     QueryGuidelinesChanged  the guidelines of some queries changed; versions count on
     QueriesChanged    query texts were added or replaced
-    GoldChanged       the pairs with known grades changed
+    GoldChanged       the questions with a known answer changed
     TopicsAssigned    topics were given to assessors
     Leased            a question was given to an assessor until a time
     Released          a lease ended early
-    Judged            an assessor gave a pair a grade
-    Withdrawn         a judgment or an answer was withdrawn; the assessor's previous one, if any, counts again
+    Answered          an assessor answered a question
+    Withdrawn         an answer was withdrawn; the assessor's previous one, if any, counts again
     Skipped           an assessor left a question to others
-    Flagged           an assessor reported a problem with a pair
-    Commented         a comment on a pair
-    Adjudicated       the grade of a pair was settled, overriding all judgments
-    Imported          a file was imported; its judgments follow as separate events
+    Flagged           an assessor reported a problem with a document
+    Commented         a comment on a document
+    Settled           the answer to a question was settled, overriding all others
+    Imported          a file was imported; its answers follow as separate events
     Labelled          machine labels were imported: evidence, never judgments
     RunsAdded         late runs joined: the pool grew
     PhaseChanged      the campaign was paused, resumed, closed or reopened
@@ -26,22 +26,25 @@
     SignedIn          a person exchanged their link for a session
     SignedOut         a session ended
 
-The events about two documents side by side are in ``comparison_events.py``.
+Answers, settled answers and known answers have a class for each kind of question, in the file of the kind (``kinds/``).
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
+from probeval.campaign.questions import GRADE, Kind, Pair, Question, kind_of
 from probeval.campaign.setup import Setup
 from probeval.display import Record
 from probeval.selection import Pick
 
 __all__ = [
-    "Adjudicated",
+    "Answered",
     "Changed",
     "Commented",
     "Created",
@@ -51,41 +54,26 @@ __all__ = [
     "GuidelineChanged",
     "Imported",
     "Invited",
-    "Judged",
     "Labelled",
     "Leased",
-    "Pair",
     "PairEvent",
     "Phase",
     "PhaseChanged",
     "QueriesChanged",
     "QueryGuidelinesChanged",
-    "Question",
     "QuestionEvent",
     "Released",
     "Revoked",
     "Role",
     "RunsAdded",
+    "Settled",
     "SignedIn",
     "SignedOut",
     "Skipped",
     "TaskPurpose",
     "TopicsAssigned",
     "Withdrawn",
-    "comparison",
 ]
-
-Pair = tuple[str, str]  # a query and a document, by their ids
-Question = tuple[str, ...]  # a pair to grade; or a query and two documents to compare, in alphabetical order
-
-
-def comparison(query: str, doc: str, other: str) -> Question:
-    """The question which of two documents is better, whichever is on the left.
-
-    >>> comparison("q", "d2", "d1")
-    ('q', 'd1', 'd2')
-    """
-    return query, *sorted((doc, other))
 
 
 class Phase(StrEnum):
@@ -137,7 +125,7 @@ class Event(Record):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PairEvent(Event):
-    """An event about a pair."""
+    """An event about a document of a query."""
 
     query: str
     doc: str
@@ -149,21 +137,114 @@ class PairEvent(Event):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class QuestionEvent(PairEvent):
-    """An event about a question: one document to grade, or two to compare.
+class QuestionEvent(Event):
+    """An event about a question.
 
     Parameters
     ----------
-    other
-        The document on the right, if two are compared; ``doc`` is then on the left.
+    query, documents
+        Its query, and its documents as the assessor saw them.
     """
 
-    other: str = ""
+    query: str
+    documents: tuple[str, ...]
 
     @property
+    @abstractmethod
+    def asked(self) -> Kind:
+        """The kind of the question."""
+
+    @cached_property
     def question(self) -> Question:
-        """The query and its document; of a comparison, both documents in alphabetical order."""
-        return comparison(self.query, self.doc, self.other) if self.other else self.pair
+        """The question, whichever way its documents were shown."""
+        return self.asked.question(self.query, self.documents)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TaskEvent(QuestionEvent):
+    """An event about a question that an assessor got.
+
+    Parameters
+    ----------
+    asks
+        The name of its kind.
+    """
+
+    asks: str = GRADE
+
+    @property
+    def asked(self) -> Kind:
+        """The kind of the question."""
+        return kind_of(self.asks)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Answered(QuestionEvent):
+    """An assessor answered a question. Each kind of question has a class with the fields of its answer.
+
+    Parameters
+    ----------
+    comment
+        A remark of the assessor.
+    guideline
+        The version of the guideline that it was made under; 0 for none, or for an imported answer.
+    source
+        The file that it was imported from; empty if it was made in this campaign.
+    at
+        The time at which it was made, if known and different from the time of the event.
+    seconds
+        The time that the assessor spent on it, without breaks; None if it was not measured.
+    purpose
+        The reason why they were asked. An answer to a gold or a repeated question is not evidence.
+    """
+
+    asks: ClassVar[str]
+    comment: str = ""
+    guideline: int = 0
+    source: str = ""
+    at: float | None = None
+    seconds: float | None = None
+    purpose: TaskPurpose = TaskPurpose.judgment
+
+    @property
+    def asked(self) -> Kind:
+        """The kind of the question."""
+        return kind_of(self.asks)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is evidence."""
+        return self.purpose is TaskPurpose.judgment
+
+    @property
+    def when(self) -> float:
+        """The time at which it was made."""
+        return self.time if self.at is None else self.at
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Settled(QuestionEvent):
+    """The answer to a question was settled; it overrides all answers of assessors, earlier and later."""
+
+    asks: ClassVar[str]
+    reason: str = ""
+
+    @property
+    def asked(self) -> Kind:
+        """The kind of the question."""
+        return kind_of(self.asks)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GoldChanged(Event):
+    """The known answers to questions of one kind are these from now on. Earlier ones no longer are."""
+
+    asks: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def known(self) -> dict[Question, Any]:
+        """The known answer of each question."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -212,14 +293,6 @@ class QueriesChanged(Event):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class GoldChanged(Event):
-    """The gold pairs are these from now on: their grades, by query and document. Earlier ones no longer are."""
-
-    kind = "gold"
-    grades: Mapping[str, Mapping[str, float]]
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
 class TopicsAssigned(Event):
     """Topics were given to assessors, by the id of the query; an empty name leaves a topic to all."""
 
@@ -228,7 +301,7 @@ class TopicsAssigned(Event):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Leased(QuestionEvent):
+class Leased(TaskEvent):
     """A question was given to an assessor until a time.
 
     Parameters
@@ -249,49 +322,15 @@ class Leased(QuestionEvent):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Released(QuestionEvent):
+class Released(TaskEvent):
     """An assessor's lease of a question ended early."""
 
     kind = "released"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Judged(PairEvent):
-    """An assessor gave a pair a grade.
-
-    Parameters
-    ----------
-    grade
-        On the campaign's scale; below -1 is junk, as in TREC.
-    guideline
-        The version of the guideline that it was made under; 0 for none, or for an imported judgment.
-    source
-        The file that it was imported from; empty if it was made in this campaign.
-    at
-        The time at which it was made, if known and different from the time of the event.
-    seconds
-        The time that the assessor spent on it, without breaks; None if it was not measured.
-    purpose
-        The reason why they judged it. An answer to a gold or a repeated pair is not a judgment of the campaign.
-    """
-
-    kind = "judged"
-    grade: float
-    guideline: int = 0
-    source: str = ""
-    at: float | None = None
-    seconds: float | None = None
-    purpose: TaskPurpose = TaskPurpose.judgment
-
-    @property
-    def when(self) -> float:
-        """The time at which it was made."""
-        return self.time if self.at is None else self.at
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Withdrawn(QuestionEvent):
-    """A judgment or an answer, named by its number and with its purpose, was withdrawn."""
+class Withdrawn(TaskEvent):
+    """An answer, named by its number and with its purpose, was withdrawn."""
 
     kind = "withdrawn"
     judgment: int
@@ -299,7 +338,7 @@ class Withdrawn(QuestionEvent):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Skipped(QuestionEvent):
+class Skipped(TaskEvent):
     """An assessor left a question to others."""
 
     kind = "skipped"
@@ -308,7 +347,7 @@ class Skipped(QuestionEvent):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Flagged(PairEvent):
-    """An assessor reported a problem with a pair: no text, wrong language, a duplicate."""
+    """An assessor reported a problem with a document: no text, wrong language, a duplicate."""
 
     kind = "flagged"
     reason: str = ""
@@ -316,19 +355,10 @@ class Flagged(PairEvent):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Commented(PairEvent):
-    """A comment on a pair."""
+    """A comment on a document."""
 
     kind = "commented"
     text: str
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Adjudicated(PairEvent):
-    """The grade of a pair was settled; it overrides all judgments, earlier and later."""
-
-    kind = "adjudicated"
-    grade: float
-    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

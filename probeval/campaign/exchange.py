@@ -7,16 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Names
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from probeval.arrays import objects
+from probeval.campaign.candidates import Material
 from probeval.campaign.codec import encode
-from probeval.campaign.comparison_events import Compared
-from probeval.campaign.events import Event, Imported, Judged, Labelled, TaskPurpose
+from probeval.campaign.events import Event, Imported, Labelled, TaskPurpose
+from probeval.campaign.kinds import Compared, Judged, ListsCompared
+from probeval.campaign.kinds.lists import LISTS, ListMaterial
 from probeval.campaign.parsing import as_name
+from probeval.campaign.questions import COMPARISON, GRADE, Kind
 from probeval.campaign.state import State
 from probeval.data.answers import NO_ANSWER, PairAnswers
 from probeval.data.evidence import LabelTable
@@ -29,15 +32,18 @@ from probeval.data.spreadsheets import csv_text
 from probeval.data.tasks import WriteOptions
 from probeval.data.trec import check_writable
 from probeval.display import Record
-from probeval.errors import DataError, did_you_mean
+from probeval.errors import CampaignError, DataError, did_you_mean
+from probeval.satisfaction import ListAnswers
 
 __all__ = [
     "ExportFormat",
     "Incoming",
     "export_format",
     "export_formats",
+    "formats_for",
     "import_formats",
     "incoming_events",
+    "list_answers",
     "read_incoming",
 ]
 
@@ -155,7 +161,7 @@ def incoming_events(incoming: Incoming, by: str, now: float, *, source: str, par
             by=as_name(given.assessors[who] or by, "an assessor"),
             time=now,
             query=str(given.pool.queries[given.pool.query[pair]]),
-            doc=str(given.pool.docs[given.pool.doc[pair]]),
+            documents=(str(given.pool.docs[given.pool.doc[pair]]),),
             grade=float(grade),
             source=source,
             at=None if np.isnan(at) else float(at),
@@ -180,8 +186,7 @@ def _compared(row: Mapping[Any, Any], by: str, now: float, source: str) -> Compa
         by=as_name(row["assessor"] or by, "an assessor"),
         time=now,
         query=row["query"],
-        left=row["left"],
-        right=row["right"],
+        documents=(row["left"], row["right"]),
         choice=row["choice"],
         relevant=row["relevant"],
         left_number=number["left_number"],
@@ -253,17 +258,20 @@ class ExportFormat(Record):
     file_name, media_type
         Of the file that a browser downloads.
     text
-        From the state of a campaign and its log to the text of the file.
+        From the state of a campaign, its log and what it asks about to the text of the file.
     needs_log
         Whether the log is read for it.
+    asks
+        The kind of question whose answers it has; empty for all.
     """
 
     name: str
     summary: str
     file_name: str
     media_type: str
-    text: Callable[[State, Sequence[Event]], str]
+    text: Callable[[State, Sequence[Event], Material], str]
     needs_log: bool = False
+    asks: str = GRADE
 
 
 def export_formats() -> dict[str, ExportFormat]:
@@ -272,7 +280,7 @@ def export_formats() -> dict[str, ExportFormat]:
     Formats that need more than a campaign has, such as the index of ``rank-eval``, are not among them.
 
     >>> list(export_formats())
-    ['qrels', 'csv', 'jsonl', 'answers', 'answers-jsonl', 'log', 'quepid']
+    ['qrels', 'csv', 'jsonl', 'answers', 'answers-jsonl', 'lists', 'lists-jsonl', 'log', 'quepid']
     """
     own = {export.name: export for export in EXPORTS}
     written = {name: f for name, f in formats_of(Judgments).items() if f.write is not None and not f.needs}
@@ -285,7 +293,7 @@ def _export_of(file_format: FileFormat[Judgments]) -> ExportFormat:
     write, end = file_format.write, next(iter(file_format.suffixes), ".txt")
     assert write is not None
 
-    def text(state: State, _: Sequence[Event]) -> str:
+    def text(state: State, *_: object) -> str:
         setup = state.settings
         return write(state.judgments, WriteOptions(queries=state.texts, scale=setup.scale, name=setup.name))
 
@@ -300,7 +308,24 @@ def export_format(name: str) -> ExportFormat:
     return known[name]
 
 
-def _qrels(state: State, _: Sequence[Event]) -> str:
+def formats_for(kinds: Sequence[Kind]) -> list[ExportFormat]:
+    """The formats that have answers to these kinds of questions."""
+    asked = {"", *(kind.name for kind in kinds)}
+    return [export for export in export_formats().values() if export.asks in asked]
+
+
+def list_answers(state: State, material: Material) -> ListAnswers:
+    """All answers about lists, in the order in which they were given."""
+    if not isinstance(material, ListMaterial):
+        setup = state.settings
+        raise CampaignError(
+            f"{setup.name!r} asks for {setup.ask}, not about lists. Create a study with users: probeval users create"
+        )
+    given = [cast("ListsCompared", event) for event in state.counted_answers if event.asks == LISTS]
+    return material.answers(given, state.settings)
+
+
+def _qrels(state: State, *_: object) -> str:
     table = state.judgments.to_frame().sort_values(["query", "doc"])
     check_writable(None, queries=table["query"], docs=table["doc"])
     lines = [
@@ -310,15 +335,15 @@ def _qrels(state: State, _: Sequence[Event]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _csv(state: State, _: Sequence[Event]) -> str:
+def _csv(state: State, *_: object) -> str:
     return csv_text(pd.DataFrame(export_rows(state), columns=list(COLUMNS)))
 
 
-def _jsonl(state: State, _: Sequence[Event]) -> str:
+def _jsonl(state: State, *_: object) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in export_rows(state))
 
 
-def _log(_: State, log: Sequence[Event]) -> str:
+def _log(_: State, log: Sequence[Event], __: Material) -> str:
     return "".join(json.dumps(_event(event), ensure_ascii=False) + "\n" for event in log)
 
 
@@ -343,17 +368,41 @@ EXPORTS = (
         "one row per answer about two documents, in the columns of read_answers, with time, comment and purpose",
         "answers.csv",
         "text/csv",
-        lambda state, _: csv_text(pd.DataFrame(answer_rows(state), columns=list(ANSWER_COLUMNS))),
+        lambda state, *_: csv_text(pd.DataFrame(answer_rows(state), columns=list(ANSWER_COLUMNS))),
+        asks=COMPARISON,
     ),
     ExportFormat(
         "answers-jsonl",
         "the same, one JSON object per line",
         "answers.jsonl",
         "application/x-ndjson",
-        lambda state, _: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in answer_rows(state)),
+        lambda state, *_: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in answer_rows(state)),
+        asks=COMPARISON,
     ),
     ExportFormat(
-        "log", "every event, one JSON object per line", "log.jsonl", "application/x-ndjson", _log, needs_log=True
+        "lists",
+        "one row per answer about two lists, traps among them, with the scores of the lists",
+        "lists.csv",
+        "text/csv",
+        lambda state, _, material: list_answers(state, material).export("csv"),
+        asks=LISTS,
+    ),
+    ExportFormat(
+        "lists-jsonl",
+        "the same, one JSON object per line",
+        "lists.jsonl",
+        "application/x-ndjson",
+        lambda state, _, material: list_answers(state, material).export("jsonl"),
+        asks=LISTS,
+    ),
+    ExportFormat(
+        "log",
+        "every event, one JSON object per line",
+        "log.jsonl",
+        "application/x-ndjson",
+        _log,
+        needs_log=True,
+        asks="",
     ),
 )
 
@@ -365,8 +414,9 @@ def export_rows(state: State) -> list[dict[str, Any]]:
     Answers to gold and repeated pairs follow. Their purpose marks them: they are not judgments of the campaign.
     """
     rows: list[tuple[Any, ...]] = []
-    for pair in sorted(state.judged.keys() | state.adjudicated.keys()):
-        latest, settled = state.latest(pair), state.adjudicated.get(pair)
+    for pair in sorted(state.graded):
+        latest = {judgment.by: judgment for judgment in state.judged.get(pair, ())}
+        settled = state.adjudicated.get(pair)
         if settled is not None:
             overruled = " ".join(f"{who}:{judgment.grade:g}" for who, judgment in sorted(latest.items()))
             rows.append(
@@ -374,7 +424,8 @@ def export_rows(state: State) -> list[dict[str, Any]]:
             )
         else:
             rows += [_row(j) for _, j in sorted(latest.items())]
-    rows += [_row(j) for pair in sorted(state.controls) for _, j in sorted(state.answers(pair).items())]
+    for question in sorted(question for question in state.answers if question.kind == GRADE):
+        rows += [_row(cast("Judged", answer)) for _, answer in sorted(state.checks(question).items())]
     return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
 
 
@@ -383,16 +434,17 @@ def answer_rows(state: State) -> list[dict[str, Any]]:
 
     Answers to gold and repeated questions follow. Their purpose marks them: they are not evidence.
     """
-    checks = [a for given in state.compared.values() for a in given if a.purpose is not TaskPurpose.judgment]
+    asked = [given for question, given in state.answers.items() if question.kind == COMPARISON]
+    checks = sorted((answer for given in asked for answer in given if not answer.counts), key=lambda a: a.number)
     rows = []
-    for answer in (*state.counted_answers, *sorted(checks, key=lambda answer: answer.number)):
+    for answer in (*state.compared, *checks):
         row = {name: getattr(answer, name, None) for name in ANSWER_COLUMNS}
         rows.append(row | {"assessor": answer.by, "purpose": getattr(answer, "purpose", TaskPurpose.judgment)})
     return rows
 
 
 def _row(j: Judged) -> tuple[Any, ...]:
-    return *j.pair, j.grade, j.by, j.when, j.guideline, j.source, False, "", j.purpose
+    return j.query, j.doc, j.grade, j.by, j.when, j.guideline, j.source, False, "", j.purpose
 
 
 def _event(event: Event) -> dict[str, Any]:

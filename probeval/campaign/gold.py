@@ -1,40 +1,24 @@
-"""The gold pairs of a campaign: files of known grades, and how assessors answered each pair."""
+"""The gold questions of a campaign, and how assessors answered each."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 
-from probeval.campaign.comparison_events import Compared
-from probeval.campaign.events import Pair, Question, TaskPurpose, comparison
-from probeval.campaign.parsing import as_grade
+from probeval.campaign.events import TaskPurpose
+from probeval.campaign.questions import COMPARISON, GRADE, Pair, kind_of
 from probeval.campaign.state import State
-from probeval.data.collection import read_judgments
-from probeval.data.files import suffix
-from probeval.data.scale import Scale
-from probeval.data.tables import column_names, ids, read_table
 from probeval.display import Table
-from probeval.errors import CampaignError, DataError, did_you_mean
+from probeval.errors import CampaignError, did_you_mean
 from probeval.results import Result, frame
 
-__all__ = [
-    "GoldList",
-    "GoldOrder",
-    "GoldPair",
-    "checked_gold",
-    "checked_orders",
-    "gold_of",
-    "is_right",
-    "names_orders",
-    "read_gold",
-    "read_gold_orders",
-]
+if TYPE_CHECKING:
+    from probeval.campaign.kinds.grade import Judged
 
-ORDER_COLUMNS = ("query", "better", "worse")
+__all__ = ["GoldList", "GoldOrder", "GoldPair", "checked_gold", "gold_of"]
 
 
 @dataclass(frozen=True)
@@ -89,91 +73,26 @@ class GoldList(Result):
         return tuple(found)
 
 
-def read_gold(path: Path, scale: Scale) -> dict[str, dict[str, float]]:
-    """The grades of a file of judgments, by query and document: one grade per pair."""
-    given = read_judgments(path, scale=scale)
-    grades: dict[str, dict[str, float]] = {}
-    for pair, grade in zip(given.pair, given.grade, strict=True):
-        query, doc = given.pool.label(int(pair))
-        before = grades.setdefault(query, {}).setdefault(doc, float(grade))
-        if before != grade:
-            what = f"query {query!r}, document {doc!r} has the grades {before:g} and {grade:g}. Keep the right one."
-            raise DataError(what, path=path)
-    return grades
-
-
-def names_orders(path: Path) -> bool:
-    """Whether a file has comparisons with a known answer: a table with the columns better and worse."""
-    return bool(suffix(path)) and {"better", "worse"} <= set(column_names(path))
-
-
-def read_gold_orders(path: Path) -> dict[str, tuple[tuple[str, str], ...]]:
-    """The comparisons of a table of query, better and worse, by query: the better and the worse document."""
-    table = read_table(path)
-    names = {str(name).strip().lower(): name for name in table.columns}
-    missing = next((name for name in ORDER_COLUMNS if name not in names), None)
-    if missing is not None:
-        raise DataError(f"no column {missing!r}: expected {', '.join(ORDER_COLUMNS)}.", path=path)
-    orders: dict[str, list[tuple[str, str]]] = {}
-    for query, better, worse in zip(*(ids(table[names[name]], name, path=path) for name in ORDER_COLUMNS), strict=True):
-        orders.setdefault(query, []).append((better, worse))
-    return {query: tuple(pairs) for query, pairs in orders.items()}
-
-
-def checked_orders(
-    orders: Mapping[str, Iterable[tuple[str, str]]], queries: Iterable[str]
-) -> dict[str, tuple[tuple[str, str], ...]]:
-    """The orders, if all are of these queries and no two contradict each other; otherwise an error."""
-    _check_queries(orders, queries, "Gold comparisons")
-    found: dict[str, tuple[tuple[str, str], ...]] = {}
-    for query, pairs in orders.items():
-        known: dict[Question, str] = {}
-        for better, worse in pairs:
-            if better == worse:
-                raise CampaignError(f"Gold comparisons: query {query!r} compares document {better!r} with itself.")
-            if known.setdefault(comparison(query, better, worse), better) != better:
-                raise CampaignError(f"Gold comparisons: query {query!r} has {better!r} and {worse!r} in both orders.")
-        found[query] = tuple(dict.fromkeys((better, worse) for better, worse in pairs))
-    return found
-
-
-def _check_queries(named: Iterable[str], queries: Iterable[str], what: str) -> None:
-    known = list(queries)
-    for query in named:
-        if query not in known:
-            raise CampaignError(f"{what}: no query {query!r} in this campaign.{did_you_mean(str(query), known)}")
-
-
-def checked_gold(
-    grades: Mapping[str, Mapping[str, float]], queries: Iterable[str], scale: Scale
-) -> dict[str, dict[str, float]]:
-    """The grades, if all are of these queries and on the scale; otherwise an error."""
-    _check_queries(grades, queries, "Gold pairs")
-    return {query: {doc: as_grade(scale, grade) for doc, grade in docs.items()} for query, docs in grades.items()}
-
-
-def is_right(scale: Scale, grade: float, known: float) -> bool:
-    """Whether an answer has the known grade; on a fine scale, whether it is within one bin of it.
-
-    >>> is_right(Scale.graded(3), 1.0, 2.0), is_right(Scale.fine(100, bins=10), 62.0, 70.0)
-    (False, True)
-    """
-    if scale.bins is None:
-        return grade == known
-    return abs(grade - known) <= (scale.grades[-1] - scale.grades[0]) / scale.bins
-
-
 def gold_of(state: State, retrieved: Collection[Pair]) -> GoldList:
-    """The gold pairs and their answers, from the state and the pairs that some run retrieves."""
-    scale, found = state.settings.scale, []
-    for pair, known in sorted(state.gold.items()):
-        given = [answer.grade for answer in state.answers(pair).values() if answer.purpose is TaskPurpose.gold]
-        right = sum(is_right(scale, grade, known) for grade in given)
-        mean = float(np.mean(given)) if given else float("nan")
-        found.append(GoldPair(*pair, known, pair in retrieved, len(given), right, mean))
-    orders = []
-    for question, better in sorted(state.gold_orders.items()):
-        chosen = [a.better for a in state.checks(question).values() if isinstance(a, Compared)]
-        (worse,) = (doc for doc in question[1:] if doc != better)
-        orders.append(GoldOrder(question[0], better, worse, len(chosen), chosen.count(better)))
-    return GoldList(state.settings.gold_share, state.settings.repeat_share, tuple(found), tuple(orders))
+    """The gold questions and their answers, from the state and the pairs that some run retrieves."""
+    pairs, orders = list[GoldPair](), list[GoldOrder]()
+    for question, known in sorted(state.gold.items(), key=lambda each: each[0]):
+        given = [a for a in state.checks(question).values() if a.purpose is TaskPurpose.gold]
+        right = sum(kind_of(question.kind).is_right(answer, known, state.settings) for answer in given)
+        if question.kind == GRADE:
+            (pair,), grades = question.pairs, [cast("Judged", answer).grade for answer in given]
+            mean = float(np.mean(grades)) if grades else float("nan")
+            pairs.append(GoldPair(*pair, known, pair in retrieved, len(given), right, mean))
+        elif question.kind == COMPARISON:
+            (worse,) = (doc for doc in question.documents if doc != known)
+            orders.append(GoldOrder(question.query, known, worse, len(given), right))
+    return GoldList(state.settings.gold_share, state.settings.repeat_share, tuple(pairs), tuple(orders))
+
+
+def checked_gold(values: dict[str, Any], queries: Iterable[str]) -> dict[str, Any]:
+    """Known answers by query, if all are of these queries; otherwise an error."""
+    known = list(queries)
+    for query in (query for by_query in values.values() for query in by_query):
+        if query not in known:
+            raise CampaignError(f"Gold: no query {query!r} in this campaign.{did_you_mean(str(query), known)}")
+    return values

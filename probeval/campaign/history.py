@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
-from probeval.campaign.comparison_events import ComparisonEvent, GoldOrdersChanged
 from probeval.campaign.events import (
     Changed,
     Created,
@@ -20,23 +19,24 @@ from probeval.campaign.events import (
     PhaseChanged,
     QueriesChanged,
     QueryGuidelinesChanged,
+    QuestionEvent,
     Revoked,
     RunsAdded,
     TaskPurpose,
     TopicsAssigned,
 )
 from probeval.campaign.setup import Setup
-from probeval.campaign.study_events import StudyCreated
 from probeval.characters import printable
+from probeval.display import counted
 
 __all__ = ["HistoryEntry", "changed_settings", "history"]
 
 # Events that change what a campaign is, apart from its judgments.
 CHANGES = (
     Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, TopicsAssigned, GoldChanged,
-    GoldOrdersChanged, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked, StudyCreated,
+    Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked,
 )  # fmt: skip
-HIDDEN = {"number", "time", "by", "token", "query", "doc", "left", "right", "pick", "digest", "until", "part"}
+HIDDEN = {"number", "time", "by", "token", "query", "doc", "documents", "asks", "pick", "digest", "until", "part"}
 LONGEST = 120
 
 
@@ -79,10 +79,10 @@ def changed_settings(before: Setup, after: Setup) -> dict[str, tuple[Any, Any]]:
 
 def _what(event: Event, before: Setup | None) -> str:
     match event:
+        case Created() if event.setup.ask == "lists":
+            return f"{event.setup.metric}, scale {event.setup.scale}, lists of {event.setup.depth}"
         case Created():
             return f"{event.setup.metric}, scale {event.setup.scale}, {event.setup.stopping}"
-        case StudyCreated():
-            return f"{event.study.metric}, scale {event.study.scale}, lists of {event.study.depth}"
         case Changed() if before is not None:
             changes = changed_settings(before, event.setup)
             return ", ".join(f"{name} {old} -> {new}" for name, (old, new) in changes.items())
@@ -90,10 +90,9 @@ def _what(event: Event, before: Setup | None) -> str:
             return f"{', '.join(event.systems)}; {event.pairs:,} new pairs"
         case QueriesChanged():
             return f"{len(event.texts):,} texts"
-        case GoldOrdersChanged():
-            return f"{sum(map(len, event.orders.values())):,} comparisons"
         case GoldChanged():
-            return f"{sum(map(len, event.grades.values())):,} pairs"
+            what = {"grade": "pair", "comparison": "comparison"}.get(event.asks, "question")
+            return counted(len(event.known), what)
         case GuidelineChanged():
             return f"version {event.version}: {event.text.strip()}"
         case Imported():
@@ -108,9 +107,9 @@ def _what(event: Event, before: Setup | None) -> str:
         case PhaseChanged():
             return f"{event.phase}: {event.reason}" if event.reason else str(event.phase)
     rest = {field.name: getattr(event, field.name) for field in fields(event) if field.name not in HIDDEN}
-    pair = [event.query, event.doc] if isinstance(event, PairEvent) else []
-    pair = [event.query, event.left, event.right] if isinstance(event, ComparisonEvent) else pair
-    return " ".join([*pair, *_described(rest)])
+    about = [event.query, event.doc] if isinstance(event, PairEvent) else []
+    about = [event.query, *event.documents] if isinstance(event, QuestionEvent) else about
+    return " ".join([*about, *_described(rest)])
 
 
 def _described(values: Mapping[str, Any]) -> list[str]:

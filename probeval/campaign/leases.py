@@ -1,32 +1,53 @@
-"""Leases: the rules by which questions are given to assessors."""
+"""Leases: the rules by which questions are given to assessors, gold and repeated ones among them.
+
+A *gold* question has a known answer. A *repeated* one is a question that the assessor answered some time ago. Both look
+like any other, and their answers are not evidence: of a gold pair the known grade counts, of a repeated question the
+first answer.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from probeval.campaign.controls import control_question, task_purpose
-from probeval.campaign.events import Leased, Question, TaskPurpose
-from probeval.campaign.questions import QuestionQueues
+from probeval.campaign.candidates import QuestionQueues
+from probeval.campaign.events import Leased, TaskPurpose
+from probeval.campaign.questions import Question, graded, kind_of
+from probeval.campaign.setup import Setup
 from probeval.campaign.state import State
 from probeval.data.tasks import OpenPair
 from probeval.display import Record
+from probeval.results import key
 from probeval.selection import JudgingState, Pick
 from probeval.selection.topics import Queue
 
-__all__ = ["Task", "lease", "lease_new", "open_pairs", "tasks_of", "topics_for"]
+__all__ = [
+    "REPEAT_AFTER",
+    "Task",
+    "answer_purpose",
+    "control_question",
+    "gold_left",
+    "lease",
+    "lease_new",
+    "open_pairs",
+    "task_purpose",
+    "tasks_of",
+    "topics_for",
+]
+
+REPEAT_AFTER = 20  # own answers in between, so that an answer is not simply remembered
 
 
 @dataclass(frozen=True, repr=False)
 class Task(Record):
-    """A question leased to an assessor: one document to grade, or two to compare."""
+    """A question leased to an assessor."""
 
     TIMES = ("until",)
 
     query: str
-    doc: Annotated[str, "The document; of two documents, the one on the left."]
+    documents: Annotated[tuple[str, ...], "The documents, as the assessor sees them."]
     text: Annotated[str, "The text of the query; empty if unknown."]
     until: Annotated[float, "The end of the lease, in seconds since 1970."]
     switched: Annotated[
@@ -36,12 +57,22 @@ class Task(Record):
     left_in_topic: Annotated[
         int, "Those that are worth staying for as far as the model can tell now, this one included."
     ]
-    other: Annotated[str, "The document on the right; empty if one document is to be graded."] = ""
+    question: Question
     asks: Annotated[
         str,
-        "The kind of question: the ``grade`` of a document, a ``preference`` between two, or the ``magnitude`` of "
-        "each.",
+        "The question: the ``grade`` of a document, a ``preference`` between two, the ``magnitude`` of each, or another "
+        "kind.",
     ] = "grade"
+
+    @key
+    def doc(self) -> str:
+        """The first document; of two, the one on the left."""
+        return self.documents[0]
+
+    @key
+    def other(self) -> str:
+        """The document on the right; empty if there is only one."""
+        return self.documents[1] if len(self.documents) > 1 else ""
 
 
 def lease(
@@ -52,36 +83,44 @@ def lease(
     *,
     pick: Pick | None = None,
     purpose: TaskPurpose = TaskPurpose.judgment,
-    left: str | None = None,
+    shown: tuple[str, ...] | None = None,
 ) -> Leased:
     """A lease of the question to this assessor, starting now; with its prediction if the model proposed it.
 
-    Of two documents, ``left`` names the one on the left. By default it is random, by a hash of the seed, the assessor
-    and the question; in a repeated question the sides are exchanged.
+    ``shown`` has the documents in their places. By default the kind of question places them, by a random number that is
+    a hash of the seed, the assessor and the question.
     """
-    query, doc, *others = question
-    other = others[0] if others else ""
-    if other and (_on_the_left(state, question, assessor, purpose) if left is None else left) == other:
-        doc, other = other, doc
-    until = now + state.settings.lease
-    return Leased(by=assessor, time=now, query=query, doc=doc, other=other, until=until, pick=pick, purpose=purpose)
+    if shown is None:
+        before = [answer for answer in state.answers.get(question, ()) if answer.by == assessor]
+        draw = state.settings.draw("side", assessor, *question.names)
+        shown = kind_of(question.kind).shown(question, purpose, before, draw)
+    return Leased(
+        by=assessor,
+        time=now,
+        query=question.query,
+        documents=shown,
+        asks=question.kind,
+        until=now + state.settings.lease,
+        pick=pick,
+        purpose=purpose,
+    )
 
 
-def _on_the_left(state: State, question: Question, assessor: str, purpose: TaskPurpose) -> str:
-    before = [a for a in state.compared.get(question, ()) if a.by == assessor]
-    if purpose is TaskPurpose.repeat and before:
-        return before[0].right
-    return question[1] if state.settings.draw("side", assessor, *question) < 0.5 else question[2]
-
-
-def tasks_of(state: State, assessor: str, now: float, *, n: int, queue: Queue[Question, str] | None) -> list[Task]:
+def tasks_of(
+    state: State,
+    assessor: str,
+    now: float,
+    *,
+    n: int,
+    queue: Queue[Question, str] | None,
+    query_of: Callable[[Question], str],
+) -> list[Task]:
     """The first ``n`` questions that an assessor holds, and how far they are with the topic of each."""
     last = state.finished.get(assessor)
-    before = None if last is None else last[0]
+    before = None if last is None else last.query
     held = state.held_by(assessor, now)
     mine = {event.question for event in held}
-    two = "magnitude" if state.settings.ask == "magnitudes" else "preference"
-    tasks = []
+    setup, tasks = state.settings, []
     for event in held[:n]:
         left = 0
         if queue is not None:
@@ -91,18 +130,19 @@ def tasks_of(state: State, assessor: str, now: float, *, n: int, queue: Queue[Qu
                 allowed=topics_for(state, assessor, now),
                 stay=state.settings.stay,
             )
-        left += sum(each[0] == event.query for each in mine)
+        left += sum(each.query == event.query for each in mine)
+        query = query_of(event.question)
         tasks.append(
             Task(
-                query=event.query,
-                doc=event.doc,
-                text=state.texts.get(event.query, ""),
+                query=query,
+                documents=event.documents,
+                text=state.texts.get(query, ""),
                 until=event.until,
                 switched=event.query != before,
                 judged_in_topic=state.answered.get((assessor, event.query), 0),
                 left_in_topic=left,
-                other=event.other,
-                asks=two if event.other else "grade",
+                question=event.question,
+                asks=event.asked.asks.get(setup.ask) or event.asks,
             )
         )
         before = event.query
@@ -131,7 +171,7 @@ def lease_new(
     held = state.held_by(assessor, now)
     search = _Search(state, assessor, now, questions.queues, {event.question for event in held})
     last = held[-1].question if held else state.finished.get(assessor)
-    here = None if last is None else last[0]
+    here = None if last is None else last.query
     mine = state.topics.get(assessor)
     topic = None if mine is None else mine.query
     chosen: list[Leased] = []
@@ -139,7 +179,7 @@ def lease_new(
         question = search.next(topic, here)
         if question is None:
             break
-        purpose = task_purpose(state.settings, assessor, state.made.get(assessor, 0) + len(held) + len(chosen))
+        purpose = task_purpose(state.settings, assessor, state.own_count(assessor) + len(held) + len(chosen))
         allowed = topics_for(state, assessor, now)
         control = control_question(
             state, assessor, purpose, like=question, taken=search.taken, here=here, allowed=allowed
@@ -148,10 +188,10 @@ def lease_new(
             chosen.append(lease(state, control, assessor, now, purpose=purpose))
             search.taken.add(control)
             continue
-        pick, left = picks.get(question), questions.left(question)
-        chosen.append(lease(state, question, assessor, now, pick=pick, left=left))
+        pick, shown = picks.get(question), questions.shown(question)
+        chosen.append(lease(state, question, assessor, now, pick=pick, shown=shown))
         search.taken.add(question)
-        here = question[0]
+        here = question.query
         topic = topic if question in state.waiting else here
     return chosen
 
@@ -186,16 +226,16 @@ class _Search:
         """
         waiting = [question for question in self.state.waiting if self._is_open(question)]
         stays = self.state.settings.stay > 0
-        counts = Counter(question[0] for question in waiting)
+        counts = Counter(question.query for question in waiting)
         if waiting and not stays:
             return waiting[0]
         if here in counts:
-            return next(question for question in waiting if question[0] == here)
+            return next(question for question in waiting if question.query == here)
         first = self._first_opinion(topic)
-        changes = first is None or first[0] != topic
+        changes = first is None or first.query != topic
         if waiting and changes and (first is None or here in (None, topic)):
             most = max(counts, key=counts.__getitem__)
-            return next(question for question in waiting if question[0] == most)
+            return next(question for question in waiting if question.query == most)
         return first
 
     def _first_opinion(self, topic: str | None) -> Question | None:
@@ -222,10 +262,111 @@ class _Search:
 
     def _is_new(self, question: Question) -> bool:
         """Whether it has no answer yet, and grades do not tell it."""
-        if self.state.given(question) or question in self.taken:
+        if question in self.taken or (self.state.given(question) and not kind_of(question.kind).by_everyone):
             return False
-        known = len(question) > 2 and all(self.state.has_grade((question[0], doc)) for doc in question[1:])
+        several = len(question.documents) > 1
+        known = several and all(self.state.is_known(graded(*pair)) for pair in question.pairs)
         return not known and self._is_open(question)
+
+
+def task_purpose(setup: Setup, assessor: str, task: int) -> TaskPurpose:
+    """The purpose of an assessor's task, by its position 0, 1, 2, ..
+
+    It comes from a hash of the seed, the assessor and the position. So it needs no model, does not depend on grades or
+    on other assessors, and is the same in every process.
+
+    Examples
+    --------
+    >>> from probeval.data import Scale
+    >>> setup = Setup(name="a", metric="P@5", scale=Scale.binary(), model="uniform", depth=5, gold_share=0.2)
+    >>> [task for task in range(20) if task_purpose(setup, "ann", task) is TaskPurpose.gold]
+    [0, 3, 5, 6, 7, 12]
+    """
+    at = setup.draw("purpose", assessor, str(task))
+    if at < setup.gold_share:
+        return TaskPurpose.gold
+    return TaskPurpose.repeat if at < setup.gold_share + setup.repeat_share else TaskPurpose.judgment
+
+
+def control_question(
+    state: State,
+    assessor: str,
+    purpose: TaskPurpose,
+    *,
+    like: Question,
+    taken: Collection[Question],
+    here: str | None,
+    allowed: Callable[[str], bool],
+) -> Question | None:
+    """The gold or repeated question that this assessor gets next; None if there is none for them.
+
+    Each comes at most once. If switching topics has a price, questions of the current one go first; then those of
+    topics that the assessor may take. Otherwise the order is random: a hash of the seed, the assessor and the question.
+
+    Parameters
+    ----------
+    state
+        The state of the campaign.
+    assessor
+        Their name.
+    purpose
+        Gold or repeat; there is no such question for a judgment.
+    like
+        The question in whose place it comes: it is of the same kind.
+    taken
+        The questions that they hold.
+    here
+        The query of their last question.
+    allowed
+        Whether they may take a topic.
+    """
+    setup = state.settings
+    candidates = {TaskPurpose.gold: _gold, TaskPurpose.repeat: _repeatable}.get(purpose)
+    if candidates is None:
+        return None
+
+    def place(question: Question) -> tuple[bool, bool, float]:
+        elsewhere = setup.stay > 0 and question.query != here
+        return elsewhere, not allowed(question.query), setup.draw("control", assessor, *question.names)
+
+    found = candidates(state, assessor, like.kind)
+    free = (question for question in found if question not in taken and assessor not in state.checks(question))
+    return min(free, key=place, default=None)
+
+
+def answer_purpose(state: State, assessor: str, question: Question) -> TaskPurpose:
+    """The purpose of an answer: that of the lease, else of an earlier check; of other gold questions it is gold."""
+    held, before = state.leases.get(question, {}).get(assessor), state.checks(question).get(assessor)
+    if held is not None:
+        return held.purpose
+    if before is not None:
+        return before.purpose
+    return TaskPurpose.gold if question in state.gold else TaskPurpose.judgment
+
+
+def gold_left(state: State, assessor: str, kind: str) -> int:
+    """The number of gold questions of a kind that the assessor may still get."""
+    return sum(assessor not in state.checks(question) for question in _gold(state, assessor, kind))
+
+
+def _gold(state: State, assessor: str, kind: str) -> Iterable[Question]:
+    """The gold questions that the assessor has not answered or skipped."""
+    return (
+        question
+        for question in state.known(kind)
+        if assessor not in state.latest(question)
+        and all(skip.by != assessor for skip in state.skipped.get(question, ()))
+    )
+
+
+def _repeatable(state: State, assessor: str, kind: str) -> Iterable[Question]:
+    """The questions that the assessor answered here long enough ago, and that are not gold now."""
+    made = []
+    for question, given in state.of_kind(kind):
+        own = [answer for answer in given if answer.by == assessor]
+        if own and not own[-1].source:
+            made.append((own[-1].number, question))
+    return (question for _, question in sorted(made)[:-REPEAT_AFTER] if question not in state.gold)
 
 
 def open_pairs(tasks: Sequence[Task], state: JudgingState) -> list[OpenPair]:

@@ -6,15 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from probeval.campaign.creation import Creation
 from probeval.campaign.databases import BUSY, PATIENCE
 from probeval.campaign.decisions import Decision, Outcome
 from probeval.campaign.events import Event
-from probeval.campaign.folding import fold
-from probeval.campaign.state import State
+from probeval.campaign.snapshot import ModelSnapshot
+from probeval.campaign.state import State, fold
 from probeval.campaign.store import Store
 from probeval.errors import ProbevalError, StoreError
 
@@ -54,13 +53,10 @@ class PendingDecision(Generic[A]):
         """Decide on this state; the state after that."""
         self._outcome = self.error = None
         try:
-            decided = self.decision.events(state, self.clock())
-            events = tuple(replace(event, number=state.number + i) for i, event in enumerate(decided, start=1))
-            event = self.decision.event_asked_for(state, events)
+            self._outcome = self.decision.take(state, self.clock())
         except ProbevalError as error:
             self.error = error
             return state
-        self._outcome = Outcome(fold(state, events), events, event)
         return self._outcome.state
 
     def outcome(self) -> Outcome[A]:
@@ -89,6 +85,7 @@ class Log:
         self._waiting: list[PendingDecision[Any]] = []
         self._writing = False
         self._state = State()
+        self._snapshot: ModelSnapshot | None = None
 
     @classmethod
     def create(cls, store: Store, creation: Creation, clock: Callable[[], float]) -> Log:
@@ -105,14 +102,29 @@ class Log:
     @property
     def state(self) -> State:
         """The current state, with the events that other processes added. Never waits for a writer."""
-        known = self._state
-        new = self.store.events(self.key, known.number)
+        known, last = self._state, self._snapshot
+        new, row = self.store.news(self.key, known.number, None if last is None else (last.number, last.time))
+        if row is not None:
+            self._snapshot = ModelSnapshot.read(row)
         return self._keep(fold(known, new)) if new else known
 
     @property
     def known(self) -> State:
         """The state as it was read last, without a look at the store; the current one before that."""
         return self._state if self._state.number else self.state
+
+    @property
+    def snapshot(self) -> ModelSnapshot | None:
+        """The results of the model that were read with the state; None before the first.
+
+        Results that cannot be read count as none: they are computed again.
+        """
+        return self._snapshot
+
+    def add_snapshot(self, snapshot: ModelSnapshot) -> None:
+        """Keep new results of the model."""
+        self.store.add_snapshot(self.key, snapshot.to_row())
+        self._snapshot = snapshot
 
     def advance(self, decision: Decision[A]) -> Outcome[A]:
         """Take a decision on the current state and add its events, all or none.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from probeval.characters import CONTROL, readable
@@ -12,6 +13,7 @@ from probeval.data.scale import Scale
 from probeval.errors import CampaignError, did_you_mean
 
 __all__ = [
+    "NUMBER",
     "as_choice",
     "as_grade",
     "as_id",
@@ -26,6 +28,7 @@ __all__ = [
 ]
 
 LONGEST_ID, LONGEST_NAME, LONGEST_TEXT, LONGEST_WORDS = 4000, 100, 10_000, 60
+NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 MAX_GRADES_LISTED = 10  # grades listed in an error message
 
 

@@ -1,257 +1,210 @@
-"""Which questions to ask next: single documents to grade, pairs of documents to compare.
+"""Questions: a query, its documents, and the kind of answer asked for. A kind is one object, like a measure.
 
-Pairs come from the published design (:mod:`probeval.preferences.design`): the pool of each query is divided into random
-groups of about eight documents, and in each group every document meets three others. When all pairs of a division are
-taken, the pool is divided again.
+Page, log and model meet in it: its template shows the question, its events are in the log, and its evidence is what the
+model sees. A new kind is one file like those of ``kinds/``, and a template.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import fmean, median
-from typing import TYPE_CHECKING, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import numpy as np
-
-from probeval.campaign.events import Question, comparison
-from probeval.preferences.design import DocPair, pair_list
-from probeval.selection.pairs import SECONDS
-from probeval.selection.topics import Queue
-from probeval.streams import Purpose, stream
+from probeval.errors import CampaignError, did_you_mean
+from probeval.extensions import Registry
 
 if TYPE_CHECKING:
-    from probeval.campaign.candidates import Candidates
-    from probeval.campaign.snapshot import ModelSnapshot
+    from probeval.campaign.candidates import Candidates, Material
+    from probeval.campaign.events import Answered, GoldChanged, Settled
+    from probeval.campaign.setup import Setup
     from probeval.campaign.state import State
+    from probeval.data.answers import PairAnswers
+    from probeval.data.judgments import Judgments
 
 __all__ = [
-    "PER_DOCUMENT",
-    "ComparisonDesign",
-    "QuestionQueues",
-    "next_questions",
-    "seconds_per_answer",
+    "KINDS",
+    "Kind",
+    "Pair",
+    "Question",
+    "Words",
+    "as_question",
+    "graded",
+    "kind_of",
+    "kind_of_gold",
+    "kinds_asked",
+    "known_asks",
 ]
 
-FEWEST_TIMED = 10  # answers of a kind with a measured time, for their median to count
-SIZE, DEGREE, DIVISIONS = 8, 3, 11  # documents per group, others that each meets, and divisions, as published
-PER_DOCUMENT = DIVISIONS * (DEGREE + 1) // 2  # comparisons of the whole design per document of the pool, at most
-Group = tuple[str, tuple[DocPair, ...]]  # a query, and the list of its pairs: left and right document
+Pair = tuple[str, str]  # a query and a document, by their ids
+Words = tuple[str, str]  # for documents side by side, and for documents one under the other
+GRADE, COMPARISON = "grade", "comparison"
 
 
-@dataclass(frozen=True, eq=False)
-class ComparisonDesign:
-    """The pairs of documents to compare, in divisions of the pool.
-
-    Parameters
-    ----------
-    docs
-        The documents of each query, by query.
-    seed
-        The seed of the campaign.
+class Question(NamedTuple):
+    """A question: the documents of a query that an assessor judges together.
 
     Examples
     --------
-    >>> design = ComparisonDesign({"q": [f"d{i}" for i in range(16)]}, seed=1)
-    >>> [len(pairs) for _, pairs in design.division(0)]
-    [12, 12]
+    >>> as_question(("q", "d2", "d1"))
+    Question(query='q', documents=('d1', 'd2'), kind='comparison')
     """
 
-    docs: Mapping[str, Sequence[str]]
-    seed: int
-    _divisions: dict[int, tuple[Group, ...]] = field(default_factory=dict, repr=False)
-    _left: dict[Question, str] = field(default_factory=dict, repr=False)
-    _kept: dict[str, tuple[object, QuestionQueues]] = field(default_factory=dict, repr=False)
+    query: str
+    documents: tuple[str, ...]
+    kind: str = GRADE
 
-    def division(self, number: int) -> tuple[Group, ...]:
-        """The groups of a division, 0, 1, .., each with its list of pairs; made when they are first asked for."""
-        if number not in self._divisions:
-            groups = []
-            for query, docs in self.docs.items():
-                rng = stream(self.seed, Purpose.COMPARISONS, query, number)
-                groups += [(query, pairs) for pairs in _groups(docs, rng)]
-            for query, pairs in groups:
-                for left, right in pairs:
-                    self._left.setdefault(comparison(query, left, right), left)
-            self._divisions[number] = tuple(groups)
-        return self._divisions[number]
+    @property
+    def pairs(self) -> list[Pair]:
+        """The query with each document."""
+        return [(self.query, doc) for doc in self.documents]
 
-    def queues(self, ask: str, inputs: tuple[object, ...], make: Callable[[], QuestionQueues]) -> QuestionQueues:
-        """The queues that were made for these inputs, or new ones: most answers change none of the inputs."""
-        if ask not in self._kept or self._kept[ask][0] != inputs:
-            self._kept[ask] = inputs, make()
-        return self._kept[ask][1]
-
-    def left(self, question: Question) -> str | None:
-        """The document that the design shows on the left; None if it has no such pair so far."""
-        return self._left.get(question)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The ids of the query and of the documents."""
+        return self.query, *self.documents
 
 
-def _groups(docs: Sequence[str], rng: np.random.Generator) -> Iterator[tuple[DocPair, ...]]:
-    """Random groups of about eight documents with their lists of pairs; a few documents are one smaller group."""
-    order = [docs[at] for at in rng.permutation(len(docs))]
-    count = max(1, round(len(order) / SIZE))
-    for start in range(count):
-        group = order[start::count]
-        degree = min(DEGREE, len(group) - 1)
-        if len(group) * degree % 2:
-            degree += 1 if degree + 1 < len(group) else -1
-        if degree > 0:
-            yield tuple(pair_list(group, degree, rng))
+def graded(query: str, doc: str) -> Question:
+    """The question for the grade of a document."""
+    return Question(query, (doc,))
 
 
-@dataclass(frozen=True, eq=False)
-class QuestionQueues:
-    """Questions to ask, the best first.
+class Kind(ABC):
+    """A kind of question. There is one object of each kind, in :data:`KINDS`."""
 
-    Parameters
-    ----------
-    queues
-        Later queues serve when the earlier ones have nothing for an assessor.
-    design
-        The design that the comparisons are from, if any.
-    """
+    name: ClassVar[str]  # as the log has it
+    asks: ClassVar[Mapping[str, str]]  # the settings of a campaign that ask it, and how each calls one question
+    places: ClassVar[tuple[str, ...]]  # of the documents on the page, and of their fields in the form
+    fields: ClassVar[Mapping[str, int]]  # the other fields of the form, with their maximum lengths
+    answered: ClassVar[type[Answered]]  # the event of an answer
+    settled: ClassVar[type[Settled] | None] = None  # of an answer that overrides all others, if it can be settled
+    gold: ClassVar[type[GoldChanged] | None] = None  # of the known answers, if there can be any
+    gold_counts: ClassVar[bool] = False  # whether known answers are settled ones
+    by_everyone: ClassVar[bool] = False  # whether every assessor answers every question
+    template: ClassVar[Path | None] = None  # the file of a kind that is not of this package
+    captions: ClassVar[Mapping[str, str]] = MappingProxyType({})  # words of the page: see templates/task.html
 
-    queues: Iterable[Queue[Question, str]]
-    design: ComparisonDesign | None = None
+    def question(self, query: str, documents: Sequence[str]) -> Question:
+        """The question about these documents, whichever way they are shown."""
+        return Question(query, tuple(sorted(documents)), self.name)
 
-    def left(self, question: Question) -> str | None:
-        """The document to show on the left; None if either will do."""
-        return None if self.design is None else self.design.left(question)
+    def questions(self, candidates: Candidates, setup: Setup) -> Sequence[Question]:
+        """The questions that a campaign may ask, the best first; of the kinds that the model chooses it has its own."""
+        return ()
+
+    def shown(self, question: Question, purpose: str, before: Sequence[Answered], draw: float) -> tuple[str, ...]:
+        """The documents in the places where an assessor sees them.
+
+        Parameters
+        ----------
+        question, purpose
+            The question, and the reason why it is asked.
+        before
+            The assessor's earlier answers to it.
+        draw
+            A random number in [0, 1) of the assessor and the question.
+        """
+        return question.documents
+
+    @abstractmethod
+    def values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
+        """The values of an answer, checked: those of the fields of its event."""
+
+    @abstractmethod
+    def parse(self, form: Mapping[str, str]) -> dict[str, Any]:
+        """The values in the form of the page, not yet checked; missing fields are empty."""
+
+    @abstractmethod
+    def evidence(self, answers: Sequence[Answered | Settled]) -> Judgments | PairAnswers | None:
+        """What the model sees of answers that count: grades, or answers about two documents; None for nothing."""
+
+    @abstractmethod
+    def words(self, answer: Answered | Settled, first: str | None = None) -> Words:
+        """An answer in words; ``first`` is the document that is in the first place now, by default as it was then."""
+
+    def more_words(self, answer: Answered | Settled) -> str:
+        """What an answer tells beside its words, if anything."""
+        return ""
+
+    def pace(self, answer: Answered) -> str:
+        """The name under which the time of an answer counts."""
+        return self.name
+
+    def wanted(self, question: Question, setup: Setup) -> int:
+        """The number of assessors that a question needs.
+
+        It comes from a hash of the seed and the question, so it does not depend on the order of judging or on others.
+        """
+        return setup.opinions if setup.draw(*question.names) < setup.overlap else 1
+
+    def spread(self, answers: Sequence[Answered]) -> float:
+        """How far the answers of several assessors to one question differ; 0 if they do not."""
+        return float(len({self.words(answer, answers[0].documents[0]) for answer in answers}) > 1)
+
+    def is_same(self, answer: Answered, before: Answered) -> bool:
+        """Whether an assessor answers a repeated question as before."""
+        return self.words(answer, before.documents[0]) == self.words(before)
+
+    def is_right(self, answer: Answered, known: Any, setup: Setup) -> bool:
+        """Whether an answer to a gold question is right."""
+        raise CampaignError(f"There are no known answers to questions for a {self.name}.")
+
+    def as_gold(self, given: Any, setup: Setup) -> dict[str, Any]:
+        """Known answers as the fields of their event, checked; from a file or from data."""
+        raise CampaignError(f"There are no known answers to questions for a {self.name}.")
+
+    def reads_gold(self, path: Path) -> bool:
+        """Whether a file has known answers of this kind, and of no other."""
+        return False
+
+    def material(self, part: Callable[[str], bytes | None]) -> Material | None:
+        """What is asked about, from the parts of the store; None for documents of the runs."""
+        return None
+
+    def page(self, state: State) -> dict[str, Any]:
+        """Further values for the template."""
+        return {}
 
 
-def next_questions(state: State, candidates: Candidates, snapshot: ModelSnapshot | None) -> QuestionQueues:
-    """The questions to ask next, by what the campaign asks for. Runs no model.
+def _take(name: str, kind: Any) -> None:
+    KINDS.add(name, kind if isinstance(kind, Kind) else kind())
 
-    A document is worth what the latest snapshot of the model says: its value, or else its place in the queue. Before
-    the first snapshot, it is worth the number of systems that retrieve it. A group of the design is worth as much as
-    its documents on average. Its pairs stay in their order, in which an assessor reads one new document at a time.
 
-    ``grades``
-        Documents, the most valuable first.
-    ``preferences``, ``magnitudes``
-        The comparisons that the snapshot proposes, by their gain (:func:`probeval.selection.next_questions`). Before
-        the first snapshot, or with a policy that does not choose comparisons, the pairs of the design, the most
-        valuable group first, division after division.
-    ``mixed``
-        Documents and comparisons, by value per second: an answer takes as long as the median of the latest ones of its
-        kind (:func:`seconds_per_answer`), in whole seconds.
+KINDS: Registry[Kind] = Registry(
+    "kind of question", __name__, group="probeval.questions", error=CampaignError, take=_take
+)
 
-    Parameters
-    ----------
-    state
-        The state of the campaign.
-    candidates
-        The pairs that it may judge.
-    snapshot
-        The latest results of the model, or None.
-    """
-    setup, popular = state.settings, candidates.popular
-    proposed = None if snapshot is None else snapshot.topic_queue
-    if setup.ask == "grades":
-        left = candidates.without_grade(state)
-        return QuestionQueues([left] if proposed is None else [proposed, left])
-    best = popular if proposed is None else proposed
-    is_valued = snapshot is None or bool(snapshot.values)
-    design = candidates.design(setup.seed)
-    chosen = () if snapshot is None else tuple(map(_Asked, snapshot.comparisons, snapshot.comparison_values))
-    if setup.ask != "mixed":
-        before = (_as_queue(chosen),) if chosen else ()
-        return design.queues(
-            setup.ask,
-            (best, chosen),
-            lambda: QuestionQueues(_Divisions(design, _worth(best, is_valued), before), design),
+
+def kind_of(name: str) -> Kind:
+    """The kind with this name."""
+    found = KINDS.get(name) or KINDS.find(name)
+    if found is None:
+        raise CampaignError(
+            f"Unknown kind of question {name!r}: expected {', '.join(KINDS)}.{did_you_mean(name, KINDS)}"
         )
-    if snapshot is not None and chosen:
-        documents = [_Asked(*each) for each in zip(snapshot.queue, snapshot.values, snapshot.due, strict=True)]
-        return design.queues(
-            setup.ask, (best, chosen), lambda: QuestionQueues([_as_queue([*documents, *chosen]), popular], design)
-        )
-    seconds = {kind: max(1, round(each)) for kind, each in seconds_per_answer(state).items()}
-    return design.queues(
-        setup.ask, (best, seconds), lambda: _mixed(design, best, _worth(best, is_valued), seconds, popular)
-    )
+    return found
 
 
-def _worth(best: Queue[Question, str], is_valued: bool) -> dict[Question, float]:
-    """The value of each document of a queue: its own, or else by its place."""
-    values = best.values if is_valued else np.linspace(1, 0, len(best.pairs), endpoint=False)
-    return dict(zip(best.pairs, map(float, values), strict=True))
+def kind_of_gold(path: Path) -> Kind:
+    """The kind whose known answers a file has."""
+    return next((kind for kind in KINDS.values() if kind.reads_gold(path)), KINDS[GRADE])
 
 
-def _mixed(
-    design: ComparisonDesign,
-    best: Queue[Question, str],
-    worth: Mapping[Question, float],
-    seconds: Mapping[str, int],
-    popular: Queue[Question, str],
-) -> QuestionQueues:
-    """Documents, and pairs of the design, by value per second."""
-    documents = [
-        _Asked(question, worth[question] / seconds["grade"], due)
-        for question, due in zip(best.pairs, best.due, strict=True)
-    ]
-    pairs = [_Asked(each.question, each.value / seconds["preference"]) for each in _asked(design.division(0), worth)]
-    return QuestionQueues([_as_queue([*documents, *pairs]), popular], design)
+def kinds_asked(ask: str) -> tuple[Kind, ...]:
+    """The kinds that a campaign with this setting asks."""
+    return tuple(kind for kind in KINDS.values() if ask in kind.asks)
 
 
-class _Asked(NamedTuple):
-    """A question with its value, and when it is due if it was drawn at random."""
-
-    question: Question
-    value: float
-    due: int | None = None
+def known_asks() -> tuple[str, ...]:
+    """The settings of what assessors are asked."""
+    return tuple(dict.fromkeys(ask for kind in KINDS.values() for ask in kind.asks))
 
 
-@dataclass(frozen=True, eq=False)
-class _Divisions:
-    """The queue of each division of a design, made when it is needed; ``worth`` is the value of a document.
-
-    Queues ``before`` come first.
-    """
-
-    design: ComparisonDesign
-    worth: Mapping[Question, float]
-    before: tuple[Queue[Question, str], ...] = ()
-    made: dict[int, Queue[Question, str]] = field(default_factory=dict)
-
-    def __iter__(self) -> Iterator[Queue[Question, str]]:
-        yield from self.before
-        for number in range(DIVISIONS):
-            if number not in self.made:
-                self.made[number] = _as_queue(_asked(self.design.division(number), self.worth))
-            yield self.made[number]
-
-
-def _asked(groups: Iterable[Group], worth: Mapping[Question, float]) -> list[_Asked]:
-    """The pairs of these groups, with the mean value of the group's documents."""
-    asked = []
-    for query, pairs in groups:
-        docs = dict.fromkeys(doc for pair in pairs for doc in pair)
-        value = fmean(worth.get((query, doc), 0.0) for doc in docs)
-        asked += [_Asked(comparison(query, *pair), value) for pair in pairs]
-    return asked
-
-
-def _as_queue(asked: Iterable[_Asked]) -> Queue[Question, str]:
-    """Questions as a queue, the most valuable first; equal ones stay in order."""
-    ordered = sorted(asked, key=lambda each: -each.value)
-    questions = [each.question for each in ordered]
-    topics, values = [question[0] for question in questions], [each.value for each in ordered]
-    return Queue(questions, topics, values, [each.due for each in ordered])
-
-
-def seconds_per_answer(state: State) -> dict[str, float]:
-    """The seconds that an answer of each kind takes: the median of the latest ones, with few of them a prior.
-
-    Examples
-    --------
-    >>> from probeval.campaign import State
-    >>> seconds_per_answer(State(paces={"grade": (9.0, 10.0, 30.0) * 4}))
-    {'grade': 10.0, 'preference': 18.0, 'magnitude': 25.0}
-    """
-    timed = state.paces
-    return {
-        kind: median(timed[kind]) if len(timed.get(kind, ())) >= FEWEST_TIMED else prior
-        for kind, prior in SECONDS.items()
-    }
+def as_question(given: Question | Sequence[str]) -> Question:
+    """A question in its usual form; a query and a document ask for a grade, a query and two for a comparison."""
+    if isinstance(given, Question):
+        return kind_of(given.kind).question(given.query, given.documents)
+    query, *docs = given
+    return kind_of(GRADE if len(docs) == 1 else COMPARISON).question(query, docs)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from probeval.campaign.assessors import tendencies
-from probeval.campaign.controls import PAIR
-from probeval.campaign.events import Question, comparison
-from probeval.campaign.questions import seconds_per_answer
+from probeval.campaign.candidates import seconds_per_answer
+from probeval.campaign.questions import COMPARISON, Question, graded, kind_of
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ForecastPoint, ModelSnapshot, TargetForecast, Tendency, target_confidence
 from probeval.campaign.state import State
@@ -84,11 +83,9 @@ class ModelRunner:
         The trust in labels is taken from the ``last`` snapshot if few judgments came since, and so is the forecast
         unless a new one is asked for, which takes from seconds to a minute.
         """
-        from probeval.selection import Stopping
-
         judged = self.judging_state(state)
         pool, ranking = judged.judging.pool, judged.ranking
-        check = Stopping.parse(state.settings.stopping).check(judged)
+        check = state.settings.rule_to_stop.check(judged)
         asked = _questions(state, judged, ahead)
         if state.settings.ask == "mixed" and asked is not None:
             proposed = _grades(judged, asked)
@@ -124,7 +121,7 @@ class ModelRunner:
         """The expected rise of confidence by grades until the stopping rule's target; None without such a target."""
         from probeval.simulation.forecast import forecast
 
-        target = target_confidence(state.settings.stopping)
+        target = target_confidence(state.settings.rule_to_stop)
         if target is None or state.settings.ask != "grades":
             return None
         rng = stream(state.settings.seed, Purpose.FORECAST)
@@ -150,7 +147,7 @@ class ModelRunner:
 
         judged = self.judging_state(state)
         leases = sorted(state.picks.values(), key=lambda lease: lease.number)
-        at = judged.judging.pool.locate([lease.query for lease in leases], [lease.doc for lease in leases])
+        at = judged.judging.pool.locate([lease.query for lease in leases], [lease.documents[0] for lease in leases])
         systems = len(judged.judging.collection.runs.systems)  # a pick from before late runs has fewer
         chosen = [
             (int(pair), lease.pick)
@@ -224,9 +221,9 @@ def _questions(state: State, judged: JudgingState, ahead: int) -> Questions | No
     setup, pool = state.settings, judged.judging.pool
     if setup.ask == "grades" or not judged.chooses_comparisons:
         return None
-    asked = [question for question in state.compared if len(question) > PAIR]
-    queries = [query for query, _, _ in asked]
-    left, right = (pool.locate(queries, [question[at] for question in asked]).tolist() for at in (1, 2))
+    asked = [question for question in state.answers if question.kind == COMPARISON]
+    queries = [question.query for question in asked]
+    left, right = (pool.locate(queries, [question.documents[at] for question in asked]).tolist() for at in (0, 1))
     taken = [key for key in zip(left, right, strict=True) if min(key) >= 0]
     return judged.questions(ahead, ask=setup.ask, seconds=seconds_per_answer(state), taken=taken)
 
@@ -249,7 +246,8 @@ def _compared(judged: JudgingState, asked: Questions | None) -> dict[Question, f
     out: dict[Question, float] = {}
     for at in np.flatnonzero(asked.compares).tolist():
         query, left = pool.label(int(asked.left[at]))
-        out[comparison(query, left, pool.label(int(asked.right[at]))[1])] = float(worth[at])
+        both = left, pool.label(int(asked.right[at]))[1]
+        out[kind_of(COMPARISON).question(query, both)] = float(worth[at])
     return out
 
 
@@ -265,9 +263,10 @@ def _worth(asked: Questions) -> Floats:
 def _waiting(state: State, judged: JudgingState, last: ModelSnapshot) -> dict[int, Pick]:
     """The draws of the last snapshot in whose place other pairs were judged, with their predictions."""
     taken = sum(pair in state.judged for pair in last.queue)
-    due = [pair for pair, after in last.draws.items() if after < taken and pair in last.pick_of]
-    at = judged.judging.pool.locate([query for query, _ in due], [doc for _, doc in due])
-    return {int(p): last.pick_of[pair] for p, pair in zip(at, due, strict=True) if p >= 0 and judged.open[p]}
+    due = [graded(*pair) for pair, after in last.draws.items() if after < taken]
+    due = [question for question in due if question in last.pick_of]
+    at = judged.judging.pool.locate([each.query for each in due], [each.documents[0] for each in due])
+    return {int(p): last.pick_of[each] for p, each in zip(at, due, strict=True) if p >= 0 and judged.open[p]}
 
 
 def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[str, Any], ...]:
@@ -302,7 +301,7 @@ def _uncertainty(judged: JudgingState) -> dict[str, float]:
 
 def forecast_is_due(snapshot: ModelSnapshot, setup: Setup) -> bool:
     """Whether a forecast is worth making: none yet for this target, or many judgments since."""
-    target, last = target_confidence(setup.stopping), snapshot.forecast
+    target, last = target_confidence(setup.rule_to_stop), snapshot.forecast
     if target is None or setup.ask != "grades" or snapshot.reached or snapshot.judged < FORECAST_FROM:
         return False
     if last is None or last.target != target:

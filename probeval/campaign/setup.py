@@ -5,20 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any
 
 from probeval.campaign.parsing import as_words
+from probeval.campaign.questions import Kind, Question, kind_of, kinds_asked, known_asks
 from probeval.data.judgments import GRADE_RULES
 from probeval.data.scale import Scale
 from probeval.display import Record
 from probeval.errors import CampaignError, did_you_mean
 from probeval.results import HIDDEN, key
-from probeval.selection.pairs import ASK
+from probeval.selection.stopping import Stopping
 from probeval.selection.topics import check_stay, check_topics
 
-__all__ = ["ASKS", "LEASE", "Setup"]
+__all__ = ["LEASE", "Setup"]
 
-ASKS = tuple(ASK)
 LEASE = 900.0  # seconds
 
 
@@ -31,7 +32,7 @@ class Setup(Record):
     Examples
     --------
     >>> setup = Setup(name="mine", metric="nDCG@10", scale=Scale.graded(3), model="text-jud", depth=10, overlap=0.5)
-    >>> [setup.wanted("q1", doc) for doc in ("d1", "d2", "d3", "d4")]
+    >>> [setup.wanted(Question("q1", (doc,))) for doc in ("d1", "d2", "d3", "d4")]
     [2, 1, 2, 2]
     >>> Setup.from_dict(setup.to_dict()) == setup
     True
@@ -68,9 +69,12 @@ class Setup(Record):
     ask: Annotated[
         str,
         "What assessors are asked: ``grades`` of single documents; ``preferences``, which of two documents is better; "
-        "``magnitudes``, a number for each of two documents; or ``mixed``, grades and preferences.",
+        "``magnitudes``, a number for each of two documents; ``mixed``, grades and preferences; ``lists``, which of "
+        "two lists is better; or a kind of one's own.",
     ] = "grades"
     follow_up: Annotated[bool, HIDDEN] = False  # after a preference, ask which of the two documents are relevant
+    forced: Annotated[bool, HIDDEN] = False  # one of two documents has to be better
+    most: Annotated[int | None, HIDDEN] = None  # questions that one user of a study answers; None for all
 
     @key.named("scale")
     def scale_name(self) -> str:
@@ -78,10 +82,13 @@ class Setup(Record):
         return str(self.scale)
 
     def __post_init__(self) -> None:
-        if self.ask not in ASKS:
+        if not self.kinds:
+            asks = known_asks()
             raise CampaignError(
-                f"Assessors are asked for {', '.join(ASKS)}; got {self.ask!r}.{did_you_mean(str(self.ask), ASKS)}"
+                f"Assessors are asked for {', '.join(asks)}; got {self.ask!r}.{did_you_mean(str(self.ask), asks)}"
             )
+        if self.most is not None and self.most < 1:
+            raise CampaignError(f"The most questions of a user must be 1 or more, got {self.most}.")
         check_topics(self.topics)
         check_stay(self.stay)
         if not 0 <= self.overlap <= 1:
@@ -109,18 +116,25 @@ class Setup(Record):
             raise CampaignError(
                 f"Unknown rule {self.rule!r}: expected {', '.join(GRADE_RULES)}.{did_you_mean(self.rule, GRADE_RULES)}"
             )
-        if self.scale.cuts or self.scale.real:
+        if (self.scale.cuts or self.scale.real) and not all(kind.by_everyone for kind in self.kinds):
             raise CampaignError(
                 f"Assessors judge on a scale of grades such as graded:{max(len(self.scale) - 1, 2)} or fine, "
                 f"got {self.scale}."
             )
 
-    def wanted(self, *question: str) -> int:
-        """The number of assessors that a question needs: a query with one document, or with two.
+    @cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of questions that are asked."""
+        return kinds_asked(self.ask)
 
-        It comes from a hash of the seed and the question, so it does not depend on the order of judging or on others.
-        """
-        return self.opinions if self.draw(*question) < self.overlap else 1
+    @cached_property
+    def rule_to_stop(self) -> Stopping:
+        """The stopping rule."""
+        return Stopping.parse(self.stopping)
+
+    def wanted(self, question: Question) -> int:
+        """The number of assessors that a question needs."""
+        return kind_of(question.kind).wanted(question, self)
 
     def draw(self, *names: str) -> float:
         """A number from 0 to below 1 that depends on the seed and these names alone: a hash."""

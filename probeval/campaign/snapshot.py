@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 
-from probeval.campaign.events import Pair, Question
+from probeval.campaign.questions import Pair, Question, as_question, graded
 from probeval.campaign.tables import digest_of
 from probeval.display import Table
 from probeval.relevance.answers.verdicts import AnsweringAssessor
@@ -126,12 +126,12 @@ class ModelSnapshot(Result):
     def topic_queue(self) -> Queue[Question, str]:
         """The queue for assessors, with the topic of each pair."""
         values, topics = self.values or (1.0,) * len(self.queue), [query for query, _ in self.queue]
-        return Queue(list[Question](self.queue), topics, values, self.due or (None,) * len(self.queue))
+        return Queue([graded(*pair) for pair in self.queue], topics, values, self.due or (None,) * len(self.queue))
 
     @cached_property
     def pick_of(self) -> Mapping[Question, Pick]:
         """The prediction of each pair of the queue; snapshots of earlier versions have none."""
-        return dict(zip(self.queue, self.picks, strict=False))
+        return dict(zip(self.topic_queue.pairs, self.picks, strict=False))
 
     @property
     def draws(self) -> Mapping[Pair, int]:
@@ -161,6 +161,7 @@ class ModelSnapshot(Result):
         head = {name: getattr(self, name) for name in HEAD}
         rest = {name: value for name, value in asdict(self).items() if name not in HEAD}
         rest["systems"] = plain(self.systems)
+        rest["comparisons"] = [question.names for question in self.comparisons]
         return head | {"body": json.dumps({**rest, "digest": _digest(head, rest)})}
 
     @classmethod
@@ -189,7 +190,7 @@ class ModelSnapshot(Result):
         rest |= {"values": tuple(rest.get("values", ())), "due": tuple(rest.get("due", ()))}
         rest["tendencies"] = tuple(Tendency(**each) for each in rest.get("tendencies", ()))
         rest["answering"] = tuple(AnsweringAssessor(**one) for one in rest.get("answering", ()))
-        rest["comparisons"] = tuple(tuple(question) for question in rest.get("comparisons", ()))
+        rest["comparisons"] = tuple(map(as_question, rest.get("comparisons", ())))
         rest["comparison_values"] = tuple(rest.get("comparison_values", ()))
         return cls(**{name: row[name] for name in HEAD}, **rest)
 
@@ -198,13 +199,13 @@ def _digest(head: Mapping[str, Any], rest: Mapping[str, Any]) -> str:
     return digest_of(json.dumps([head, rest]).encode())
 
 
-def target_confidence(stopping: str | Stopping) -> float | None:
+def target_confidence(stopping: Stopping) -> float | None:
     """The mean confidence that a stopping rule requires, the lowest of several; None if it requires none.
 
-    >>> target_confidence("confidence=.9+halfwidth=.02,budget=100"), target_confidence("budget=100")
-    (0.9, None)
+    >>> target_confidence(Stopping.parse("confidence=.9+halfwidth=.02,budget=100"))
+    0.9
     """
-    return min(Stopping.parse(stopping).targets(CONFIDENCE), default=None)
+    return min(stopping.targets(CONFIDENCE), default=None)
 
 
 def way_come(curve: Sequence[tuple[int, float]]) -> float | None:

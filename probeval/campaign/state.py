@@ -1,47 +1,80 @@
-"""The state of a campaign at one moment, as the fold over its log (``folding.py``) makes it.
+"""The state of a campaign at one moment, and the fold over its log that makes it, pure.
+
+.. math:: S_n = f(S_{n-1}, e_n)
 
 Nothing here reads a clock or a store: the time is an argument.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 
 from probeval.campaign.access import Access
-from probeval.campaign.comparison_events import Compared, ComparisonAdjudicated
 from probeval.campaign.events import (
-    Adjudicated,
+    Answered,
+    Changed,
     Commented,
+    Created,
     Event,
     Flagged,
+    GoldChanged,
     GuidelineChanged,
     Imported,
-    Judged,
+    Invited,
     Labelled,
     Leased,
-    Pair,
     Phase,
     PhaseChanged,
+    QueriesChanged,
     QueryGuidelinesChanged,
-    Question,
+    Released,
+    Revoked,
     RunsAdded,
+    Settled,
+    SignedIn,
+    SignedOut,
     Skipped,
     TaskPurpose,
+    TopicsAssigned,
+    Withdrawn,
 )
+from probeval.campaign.kinds.comparison import Compared, ComparisonAdjudicated
+from probeval.campaign.kinds.grade import Adjudicated, Judged
+from probeval.campaign.layers import Layers
+from probeval.campaign.questions import COMPARISON, GRADE, Pair, Question, kind_of
 from probeval.campaign.setup import Setup
-from probeval.campaign.study_events import ListsCompared, StudySetup
-from probeval.data.answers import PairAnswers, as_answers
+from probeval.data.answers import PairAnswers
 from probeval.data.judgments import Judgments
 from probeval.display import Record
 from probeval.errors import CampaignError
 
-__all__ = ["State", "as_pair_answers"]
+__all__ = ["Own", "State", "concerns_models", "fold"]
+
+PACES = 50  # latest answers of a kind whose times are kept
+
+
+class Own(NamedTuple):
+    """The answers that an assessor gave here and did not withdraw: their number, the last one, and those before it."""
+
+    count: int
+    last: Answered
+    before: Own | None
+
+    def __repr__(self) -> str:
+        return f"<Own: {self.count:,} answers>"
+
+    def answers(self) -> Iterator[Answered]:
+        """The answers, the latest first."""
+        own: Own | None = self
+        while own is not None:
+            yield own.last
+            own = own.before
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,26 +86,24 @@ class State(Record):
     number
         The number of the last event.
     changed
-        The number of the last event that changed a model's input: grades, labels or settings.
+        The number of the last event that changed a model's input: answers, labels or settings.
     setup
         The current settings; None before the first event.
-    judged
-        The judgments of each pair that were not withdrawn, in order. An assessor's latest counts.
-    compared
-        The answers about two documents that were not withdrawn, by question, in order: those to gold and repeated
-        questions too, which their purpose tells apart.
-    adjudicated, settled
-        The settled grades, by pair, and the settled answers about two documents, by question.
-    gold, gold_orders
-        The pairs with known grades, and the grades; and the comparisons with a known answer, with the better document.
-    controls
-        The answers to gold and repeated pairs that were not withdrawn, by pair, in order. They are not judgments.
-    paces
-        The seconds of the latest answers with a measured time, by kind: ``grade``, ``preference`` or ``magnitude``.
-    made
-        The number of questions that each assessor answered here, gold and repeated ones included.
+    answers
+        The answers to each question that were not withdrawn, in order; an assessor's latest counts. Those to gold and
+        repeated questions too, which their purpose tells apart.
+    settled
+        The settled answers, by question.
+    gold
+        The known answers, by question.
+    asked
+        The number of questions with an answer that counts, by kind.
+    own
+        The answers that each assessor gave here, those to gold and repeated questions too.
     answered
         The number of questions of each query that each assessor has given an answer that counts, by assessor and query.
+    paces
+        The seconds of the latest answers with a measured time, by kind: ``grade``, ``preference`` or ``magnitude``.
     withdrawn
         The number of the last withdrawal.
     waiting
@@ -106,8 +137,6 @@ class State(Record):
         another pool or measure.
     phase_change
         The latest pause, closing or the like; None if there was none.
-    study, lists_compared
-        The settings of a study with users, which is no campaign; and its answers, by user and question.
     access
         The people who may sign in, and their sessions.
     tokens
@@ -117,20 +146,17 @@ class State(Record):
     number: int = 0
     changed: int = 0
     setup: Setup | None = None
-    judged: Mapping[Pair, tuple[Judged, ...]] = field(default_factory=dict)
-    adjudicated: Mapping[Pair, Adjudicated] = field(default_factory=dict)
-    gold: Mapping[Pair, float] = field(default_factory=dict)
-    controls: Mapping[Pair, tuple[Judged, ...]] = field(default_factory=dict)
-    compared: Mapping[Question, tuple[Compared, ...]] = field(default_factory=dict)
-    settled: Mapping[Question, ComparisonAdjudicated] = field(default_factory=dict)
-    gold_orders: Mapping[Question, str] = field(default_factory=dict)
-    made: Mapping[str, int] = field(default_factory=dict)
+    answers: Mapping[Question, tuple[Answered, ...]] = field(default_factory=dict)
+    settled: Mapping[Question, Settled] = field(default_factory=dict)
+    gold: Mapping[Question, Any] = field(default_factory=dict)
+    asked: Mapping[str, int] = field(default_factory=dict)
+    own: Mapping[str, Own] = field(default_factory=dict)
     answered: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    withdrawn: int = 0
     paces: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    withdrawn: int = 0
     waiting: Mapping[Question, None] = field(default_factory=dict)
     leases: Mapping[Question, Mapping[str, Leased]] = field(default_factory=dict)
-    picks: Mapping[Pair, Leased] = field(default_factory=dict)
+    picks: Mapping[Question, Leased] = field(default_factory=dict)
     skipped: Mapping[Question, tuple[Skipped, ...]] = field(default_factory=dict)
     flags: Mapping[Pair, tuple[Flagged, ...]] = field(default_factory=dict)
     comments: Mapping[Pair, tuple[Commented, ...]] = field(default_factory=dict)
@@ -145,16 +171,12 @@ class State(Record):
     runs: tuple[RunsAdded, ...] = ()
     pooled: int = 0
     phase_change: PhaseChanged | None = None
-    study: StudySetup | None = None
-    lists_compared: Mapping[tuple[str, int], ListsCompared] = field(default_factory=dict)
     access: Access = field(default_factory=Access)
     tokens: Mapping[str, Event] = field(default_factory=dict)
 
     @property
     def settings(self) -> Setup:
         """The current settings."""
-        if self.study is not None:
-            raise CampaignError(f"{self.study.name!r} is a study with users. Use probeval users.")
         if self.setup is None:
             raise CampaignError("The log does not begin with the creation of a campaign.")
         return self.setup
@@ -175,29 +197,26 @@ class State(Record):
         change = self.query_guidelines.get(query)
         return "" if change is None else change.texts[query].strip()
 
-    def latest(self, pair: Pair) -> dict[str, Judged]:
-        """Each assessor's latest judgment of a pair, by assessor."""
-        return {judgment.by: judgment for judgment in self.judged.get(pair, ())}
+    def given(self, question: Question) -> tuple[Answered, ...]:
+        """The answers to a question that count, in order."""
+        return tuple(answer for answer in self.answers.get(question, ()) if answer.counts)
 
-    def answers(self, pair: Pair) -> dict[str, Judged]:
-        """Each assessor's latest answer to a gold or repeated pair, by assessor."""
-        return {answer.by: answer for answer in self.controls.get(pair, ())}
+    def latest(self, question: Question) -> dict[str, Answered]:
+        """Each assessor's latest answer that counts, by assessor."""
+        return {answer.by: answer for answer in self.answers.get(question, ()) if answer.counts}
 
-    def given(self, question: Question) -> tuple[Judged | Compared, ...]:
-        """The judgments of a pair, or the answers to a comparison, that count as such, in order."""
-        if len(question) == 2:
-            return self.judged.get((question[0], question[1]), ())
-        return tuple(a for a in self.compared.get(question, ()) if a.purpose is TaskPurpose.judgment)
-
-    def has_grade(self, pair: Pair) -> bool:
-        """Whether the pair is judged or adjudicated."""
-        return pair in self.judged or pair in self.adjudicated
-
-    def checks(self, question: Question) -> dict[str, Judged | Compared]:
+    def checks(self, question: Question) -> dict[str, Answered]:
         """Each assessor's latest answer to a gold or repeated question, by assessor."""
-        if len(question) == 2:
-            return {answer.by: answer for answer in self.controls.get((question[0], question[1]), ())}
-        return {a.by: a for a in self.compared.get(question, ()) if a.purpose is not TaskPurpose.judgment}
+        return {answer.by: answer for answer in self.answers.get(question, ()) if not answer.counts}
+
+    def is_known(self, question: Question) -> bool:
+        """Whether the question has an answer that counts, or is settled."""
+        return question in self.settled or any(answer.counts for answer in self.answers.get(question, ()))
+
+    def own_count(self, assessor: str) -> int:
+        """The number of answers that an assessor gave here, those to gold and repeated questions too."""
+        own = self.own.get(assessor)
+        return 0 if own is None else own.count
 
     def holders(self, question: Question, now: float) -> set[str]:
         """The assessors who hold the question at this time."""
@@ -211,49 +230,81 @@ class State(Record):
     def is_open(self, question: Question, assessor: str, now: float) -> bool:
         """Whether the question may be leased to this assessor.
 
-        It may if they have not answered or skipped it and do not hold it, it is not adjudicated, and it needs more
+        It may if they have not answered or skipped it and do not hold it, it is not settled, and it needs more
         assessors than have answered it or hold it.
         """
+        everyone = kind_of(question.kind).by_everyone
         given = self.given(question)
-        if question in self.adjudicated or question in self.settled or (given and question not in self.waiting):
-            return False  # adjudicated, or answered by as many assessors as it needs
+        if question in self.settled or (given and not everyone and question not in self.waiting):
+            return False  # settled, or answered by as many assessors as it needs
         if any(skip.by == assessor for skip in self.skipped.get(question, ())):
             return False
         busy = self.holders(question, now).union(answer.by for answer in given)
-        return assessor not in busy and (not busy or len(busy) < self.settings.wanted(*question))
+        return assessor not in busy and (not busy or everyone or len(busy) < self.settings.wanted(question))
+
+    def of_kind(self, kind: str) -> Iterator[tuple[Question, tuple[Answered, ...]]]:
+        """The questions of a kind that have an answer that counts, with these answers."""
+        for question, answers in self.answers.items():
+            if question.kind == kind and any(answer.counts for answer in answers):
+                yield question, tuple(answer for answer in answers if answer.counts)
 
     @cached_property
-    def disagreements(self) -> list[Pair]:
-        """Pairs whose assessors disagree, not yet adjudicated: widest spread first, then by id."""
-        spread = {}
-        for pair in self.judged.keys() - self.adjudicated.keys():
-            grades = [judgment.grade for judgment in self.latest(pair).values()]
-            if max(grades) > min(grades):
-                spread[pair] = max(grades) - min(grades)
-        return sorted(spread, key=lambda pair: (-spread[pair], pair))
+    def judged(self) -> Mapping[Pair, tuple[Judged, ...]]:
+        """The judgments of each pair that has any, in order."""
+        return {question.pairs[0]: cast("Any", given) for question, given in self.of_kind(GRADE)}
 
     @cached_property
-    def contested(self) -> list[Question]:
-        """Comparisons whose assessors prefer different documents, not yet settled: by id."""
-        found = []
-        for question in self.compared.keys() - self.settled.keys():
-            latest = {answer.by: answer.better for answer in self.given(question) if isinstance(answer, Compared)}
-            if len(set(latest.values()) - {""}) > 1:
-                found.append(question)
-        return sorted(found)
+    def adjudicated(self) -> Mapping[Pair, Adjudicated]:
+        """The settled grades, by pair."""
+        return {q.pairs[0]: cast("Adjudicated", event) for q, event in self.settled.items() if q.kind == GRADE}
 
     @cached_property
-    def counted_answers(self) -> list[Compared | ComparisonAdjudicated]:
-        """The answers about two documents that count: each assessor's latest, or the settled one."""
-        events: list[Compared | ComparisonAdjudicated] = [*self.settled.values()]
-        for question in self.compared.keys() - self.settled.keys():
-            events += {a.by: a for a in self.given(question) if isinstance(a, Compared)}.values()
+    def graded(self) -> frozenset[Pair]:
+        """The pairs that are judged or adjudicated."""
+        return frozenset(self.judged.keys() | self.adjudicated.keys())
+
+    def known(self, kind: str) -> dict[Question, Any]:
+        """The known answers to gold questions of a kind."""
+        return {question: known for question, known in self.gold.items() if question.kind == kind}
+
+    @cached_property
+    def disagreements(self) -> list[Question]:
+        """Questions whose assessors disagree, not yet settled: by kind, the widest spread first, then by id."""
+        spread: dict[Question, float] = {}
+        for question, answers in self.answers.items():
+            if len(answers) > 1 and question not in self.settled and (given := [*self.latest(question).values()]):
+                kind = kind_of(question.kind)
+                if kind.settled is not None and (apart := kind.spread(given)):
+                    spread[question] = apart
+        return sorted(spread, key=lambda question: (question.kind != GRADE, question.kind, -spread[question], question))
+
+    def contested(self, kind: str) -> list[Question]:
+        """Those disagreements about questions of a kind."""
+        return [question for question in self.disagreements if question.kind == kind]
+
+    @cached_property
+    def counted_answers(self) -> list[Answered | Settled]:
+        """The answers of all kinds but grades that count: each assessor's latest, or the settled one; in order."""
+        events: list[Answered | Settled] = [event for q, event in self.settled.items() if q.kind != GRADE]
+        for question in self.answers:
+            if question.kind != GRADE and question not in self.settled:
+                events += self.latest(question).values()
         return sorted(events, key=lambda event: event.number)
 
     @cached_property
+    def compared(self) -> list[Compared | ComparisonAdjudicated]:
+        """The answers about two documents that count, in order."""
+        return [cast("Compared", event) for event in self.counted_answers if event.asks == COMPARISON]
+
+    @cached_property
     def pair_answers(self) -> PairAnswers | None:
-        """The answers about two documents that count, as data; None without any."""
-        return as_pair_answers(self.counted_answers) if self.counted_answers else None
+        """What answers of all kinds tell about two documents, as data; None without any."""
+        found: PairAnswers | None = None
+        for name in dict.fromkeys(event.asks for event in self.counted_answers):
+            more = kind_of(name).evidence([event for event in self.counted_answers if event.asks == name])
+            if isinstance(more, PairAnswers):
+                found = more if found is None else found.with_more(more)
+        return found
 
     @cached_property
     def judgments(self) -> Judgments:
@@ -263,18 +314,19 @@ class State(Record):
         uncertain until it is adjudicated (:attr:`evidence`).
         """
         rule = "median" if self.settings.rule == "unanimous" else self.settings.rule
-        return _one_per_pair(self._given(), rule, list(self.adjudicated.values()))
+        return _one_per_pair(self._given(), rule, _as_judgments([*self.adjudicated.values()]))
 
     @cached_property
     def evidence(self) -> Judgments:
         """The judgments for the model: one grade per pair; by the rule ``unanimous`` all grades that differ."""
-        if self.settings.rule != "unanimous" or not self.disagreements:
+        differing = [question.pairs[0] for question in self.contested(GRADE)]
+        if self.settings.rule != "unanimous" or not differing:
             return self.judgments
-        queries, docs = zip(*self.disagreements, strict=True)
+        queries, docs = zip(*differing, strict=True)
         one, given = self.judgments, self._given()
         settled = one.take(~np.isin(one.pair, one.pool.locate(queries, docs))).to_frame()
-        differing = given.take(np.isin(given.pair, given.pool.locate(queries, docs))).to_frame()
-        rows = pd.concat([settled, differing.drop_duplicates(["query", "doc", "assessor"], keep="last")])
+        several = given.take(np.isin(given.pair, given.pool.locate(queries, docs))).to_frame()
+        rows = pd.concat([settled, several.drop_duplicates(["query", "doc", "assessor"], keep="last")])
         return Judgments.rows(
             rows["query"].tolist(), rows["doc"].tolist(), rows["grade"].to_numpy(), assessors=rows["assessor"].tolist()
         )
@@ -297,39 +349,219 @@ class State(Record):
         return who, pairs, grades
 
 
-def as_pair_answers(events: Iterable[Compared | ComparisonAdjudicated]) -> PairAnswers:
-    """Answers as data."""
-    rows = [
-        {
-            "query": event.query,
-            "left": event.left,
-            "right": event.right,
-            "choice": event.choice,
-            "relevant": event.relevant,
-            "left_number": getattr(event, "left_number", None),
-            "right_number": getattr(event, "right_number", None),
-            "assessor": event.by,
-            "seconds": getattr(event, "seconds", None),
-        }
-        for event in events
-    ]
-    return as_answers(pd.DataFrame(rows))
-
-
 def _as_judgments(events: list[Judged] | list[Adjudicated]) -> Judgments:
-    return Judgments.rows(
-        [e.query for e in events],
-        [e.doc for e in events],
-        [e.grade for e in events],
-        assessors=[e.by for e in events],
-        times=[e.when if isinstance(e, Judged) else e.time for e in events],
-    )
+    return cast("Judgments", kind_of(GRADE).evidence(events))
 
 
-def _one_per_pair(given: Judgments, rule: str, settled: list[Adjudicated]) -> Judgments:
+def _one_per_pair(given: Judgments, rule: str, last: Judgments) -> Judgments:
     grades = given.grades(rule)
-    last = _as_judgments(settled)
     labels = [*map(given.pool.label, range(len(given.pool))), *map(last.pool.label, range(len(last.pool)))]
     return Judgments.rows(
         [query for query, _ in labels], [doc for _, doc in labels], np.concatenate([grades, last.grades("latest")])
     )
+
+
+def concerns_models(event: Event) -> bool:
+    """Whether an event changes a model's input; answers to gold and repeated questions do not."""
+    if isinstance(event, (Answered, Withdrawn)):
+        return event.purpose is TaskPurpose.judgment
+    return isinstance(event, (Created, Changed, Settled, Labelled, RunsAdded))
+
+
+def fold(state: State, events: Iterable[Event]) -> State:
+    """The state after these events; the given state is not modified.
+
+    >>> from probeval.campaign import Setup
+    >>> from probeval.data import Scale
+    >>> setup = Setup(name="mine", metric="P@5", scale=Scale.binary(), model="uniform", depth=5)
+    >>> log = [
+    ...     Created(by="eve", time=0.0, number=1, setup=setup),
+    ...     Judged(by="ann", time=1.0, number=2, query="q", documents=("d",), grade=1.0),
+    ...     Withdrawn(by="ann", time=2.0, number=3, query="q", documents=("d",), judgment=2),
+    ... ]
+    >>> before, after = fold(State(), log[:2]), fold(State(), log)
+    >>> len(before.judged), len(after.judged)
+    (1, 0)
+    """
+    draft = _Draft(state)
+    for event in events:
+        draft.add(event)
+    return draft.state()
+
+
+class _Draft:
+    """A state under construction: each mapping is copied once per batch of events, on its first change.
+
+    A copy shares what did not change (:class:`Layers`), so a step takes as long late in a campaign as at its start.
+    """
+
+    def __init__(self, before: State) -> None:
+        self.before, self.now = before, before
+        self.copies: dict[str, MutableMapping[Any, Any]] = {}
+
+    def state(self) -> State:
+        changed: dict[str, Any] = self.copies
+        return replace(self.now, **changed)
+
+    def seen(self, name: str) -> Mapping[Any, Any]:
+        """The current value of a mapping, to read."""
+        before: Mapping[Any, Any] = getattr(self.before, name)
+        return self.copies.get(name, before)
+
+    def of(self, name: str) -> MutableMapping[Any, Any]:
+        """The current value of a mapping, to write."""
+        if name not in self.copies:
+            known = getattr(self.before, name)
+            self.copies[name] = known.copy() if isinstance(known, Layers) else Layers(known)
+        return self.copies[name]
+
+    def add(self, event: Event) -> None:
+        if event.number != self.now.number + 1:
+            raise CampaignError(f"Event {event.number} of the log follows event {self.now.number}: events are missing.")
+        changed = event.number if concerns_models(event) else self.now.changed
+        self.now = replace(self.now, number=event.number, changed=changed)
+        if event.token is not None:
+            self.of("tokens")[event.token] = event
+        match event:
+            case Answered():
+                self.answer(event)
+            case Leased():
+                leases = self.of("leases")
+                leases[event.question] = {**leases.get(event.question, {}), event.by: event}
+                if event.purpose is TaskPurpose.judgment and not self.opinions(event.question):
+                    self.of("topics")[event.by] = event
+                if event.pick is not None and not self.opinions(event.question):
+                    self.of("picks")[event.question] = event
+            case Released():
+                self.release(event.question, event.by)
+            case Withdrawn():
+                self.withdraw(event)
+            case Skipped():
+                self.append("skipped", event.question, event)
+                self.of("finished")[event.by] = event.question
+                self.release(event.question, event.by)
+            case Settled():
+                self.of("settled")[event.question] = event
+                self.update_waiting(event.question)
+            case GoldChanged():
+                others = {q: known for q, known in self.seen("gold").items() if q.kind != event.asks}
+                self.copies["gold"] = others | event.known
+            case Flagged():
+                self.append("flags", event.pair, event)
+            case Commented():
+                self.append("comments", event.pair, event)
+            case Created() | Changed():
+                if self.now.setup is not None and any(
+                    getattr(self.now.setup, name) != getattr(event.setup, name) for name in ("metric", "depth")
+                ):
+                    self.repool()
+                self.now = replace(self.now, setup=event.setup)
+                for question in self.seen("answers"):
+                    self.update_waiting(question)
+            case GuidelineChanged():
+                self.now = replace(self.now, guideline=event)
+            case QueryGuidelinesChanged():
+                self.of("query_guidelines").update(dict.fromkeys(event.texts, event))
+            case QueriesChanged():
+                self.of("texts").update(event.texts)
+            case TopicsAssigned():
+                owners = {**self.seen("owners"), **event.owners}
+                self.copies["owners"] = {query: name for query, name in owners.items() if name}
+            case Labelled():
+                self.now = replace(self.now, labels=(*self.now.labels, event))
+            case Imported():
+                self.now = replace(self.now, imports=(*self.now.imports, event))
+            case RunsAdded():
+                self.repool()
+                self.now = replace(self.now, runs=(*self.now.runs, event))
+            case PhaseChanged():
+                self.now = replace(self.now, phase_change=event)
+            case Invited() | Revoked() | SignedIn() | SignedOut():
+                self.now = replace(self.now, access=self.now.access.after(event))
+
+    def answer(self, event: Answered) -> None:
+        """Add an answer, and end the lease that it was made under."""
+        question, own = event.question, self.seen("own").get(event.by)
+        if event.seconds is not None:
+            pace, paces = event.asked.pace(event), self.of("paces")
+            paces[pace] = (*paces.get(pace, ()), event.seconds)[-PACES:]
+        before = self.opinions(question)
+        self.append("answers", question, event)
+        self.count(question, event.by, before)
+        if not event.source:
+            self.of("own")[event.by] = Own(1 if own is None else own.count + 1, event, own)
+            self.of("finished")[event.by] = question
+        self.release(question, event.by)
+        self.update_waiting(question)
+        if event.source and question not in self.seen("waiting"):
+            self.of("leases").pop(question, None)  # answered in another tool, perhaps under another name
+
+    def withdraw(self, event: Withdrawn) -> None:
+        """Take an answer back."""
+        question, answers = event.question, self.of("answers")
+        before = self.opinions(question)
+        left = tuple(answer for answer in answers.get(question, ()) if answer.number != event.judgment)
+        if left:
+            answers[question] = left
+        else:
+            answers.pop(question, None)
+        self.count(question, event.by, before)
+        own = self.of("own").pop(event.by, None)
+        kept = None if own is None else _without(own, event.judgment)
+        if kept is not None:
+            self.of("own")[event.by] = kept
+        self.update_waiting(question)
+        self.now = replace(self.now, withdrawn=event.number)
+
+    def opinions(self, question: Question) -> set[str]:
+        """The assessors who have given the question an answer that counts."""
+        return {answer.by for answer in self.seen("answers").get(question, ()) if answer.counts}
+
+    def count(self, question: Question, assessor: str, before: set[str]) -> None:
+        """Count the question for its assessor and its kind, if it is answered now and was not before, or not now."""
+        after = self.opinions(question)
+        for name, key, change in (
+            ("answered", (assessor, question.query), (assessor in after) - (assessor in before)),
+            ("asked", question.kind, bool(after) - bool(before)),
+        ):
+            if change:
+                counts = self.of(name)
+                counts[key] = counts.get(key, 0) + change
+
+    def append(self, name: str, key: Any, event: Event) -> None:
+        lists = self.of(name)
+        lists[key] = (*lists.get(key, ()), event)
+
+    def repool(self) -> None:
+        """Forget the predictions so far: they are of another pool or measure."""
+        self.of("picks").clear()
+        self.now = replace(self.now, pooled=self.now.number)
+
+    def release(self, question: Question, assessor: str) -> None:
+        held = self.seen("leases").get(question, {})
+        if assessor not in held:
+            return
+        left = {who: lease for who, lease in held.items() if who != assessor}
+        if left:
+            self.of("leases")[question] = left
+        else:
+            del self.of("leases")[question]
+
+    def update_waiting(self, question: Question) -> None:
+        """Add the question to the waiting ones, or remove it."""
+        opinions, by_everyone = len(self.opinions(question)), kind_of(question.kind).by_everyone
+        is_done = question in self.seen("settled") or by_everyone or not opinions
+        if not is_done and opinions < self.now.settings.wanted(question):
+            self.of("waiting").setdefault(question)
+        elif question in self.seen("waiting"):
+            del self.of("waiting")[question]
+
+
+def _without(own: Own, number: int) -> Own | None:
+    """The answers of an assessor without the one with this number."""
+    if own.last.number == number:
+        return own.before
+    kept: Own | None = None
+    for answer in reversed([each for each in own.answers() if each.number != number]):
+        kept = Own(1 if kept is None else kept.count + 1, answer, kept)
+    return kept

@@ -12,24 +12,27 @@ import numpy as np
 from probeval.campaign.assessors import (
     AssessorAgreement,
     Comparer,
+    ListUser,
     Share,
     agreements,
     comparer_sentences,
     comparers,
     grade_level,
+    list_users,
     quality_sentences,
     shares,
+    user_sentences,
 )
-from probeval.campaign.comparison_events import Compared
-from probeval.campaign.events import Pair, Phase
-from probeval.campaign.questions import PER_DOCUMENT, seconds_per_answer
+from probeval.campaign.candidates import PER_DOCUMENT, Material, seconds_per_answer
+from probeval.campaign.events import Phase
+from probeval.campaign.kinds import Compared
+from probeval.campaign.questions import COMPARISON, GRADE
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot, judgments_left, target_confidence, way_come
 from probeval.campaign.state import State
 from probeval.display import Record, Table, counted, fact_table
 from probeval.reliability.agreement import krippendorff_alpha
 from probeval.results import FLAT, Result, frame, key
-from probeval.selection import Stopping
 
 __all__ = ["QueryProgress", "Status", "day_of", "status_of"]
 
@@ -38,6 +41,7 @@ WEEK = 7 * DAY
 # What tables show of each assessor; to_frame() has all.
 WORK = ("assessor", "judgments", "skipped", "flagged", "seconds", "shared", "bias", "bias_error")
 CHECKED = ("gold", "gold_right", "repeats", "repeats_same")  # with gold or repeated questions
+LISTED = ("assessor", "answers", "skipped", "seconds", "gold", "gold_right")
 COMPARED = ("assessor", "answers", "seconds", *CHECKED, "violated", "contradictions", "left", "relevant")
 
 
@@ -66,8 +70,8 @@ class Status(Result):
     phase_reason: str  # that the owner gave, if any
     guideline: Annotated[int, "The version of the guideline; 0 if there is none."]
     events: Annotated[int, "The number of events in the log."]
-    pool: Annotated[int, "Pairs of the pool."]
-    judged: Annotated[int, "Pairs of the pool with a grade."]
+    pool: Annotated[int, "Pairs of the pool; of a study with users, pairs of lists."]
+    judged: Annotated[int, "Those of them with a grade, or an answer."]
     judgments: Annotated[int, "Current judgments, of other pairs too."]
     answers: Annotated[int, "Current answers about two documents."]
     preferences: Annotated[int, "Answers with a choice."]
@@ -86,6 +90,7 @@ class Status(Result):
     alpha: Annotated[float, "Krippendorff's alpha over these; null if undefined."]
     assessors: Annotated[tuple[Share, ...], "The judgments of each assessor."]
     comparers: Annotated[tuple[Comparer, ...], "The answers of each assessor about two documents."]
+    users: Annotated[tuple[ListUser, ...], "The answers of each user about two lists."]
     snapshot: Annotated[ModelSnapshot | None, "The latest results of the model; null before its first run."]
     behind: Annotated[int, "Judgments added, changed or withdrawn since the snapshot."]
     seconds: Annotated[float, "The median time per judgment or answer; null if unknown."]
@@ -108,7 +113,8 @@ class Status(Result):
         return tuple(_advice(self))
 
     def _headline(self) -> str:
-        return f"{self.setup.name}, {self.setup.metric}, {self.judged:,} of {self.pool:,} pairs judged"
+        what = "questions answered" if self.setup.ask == "lists" else "pairs judged"
+        return f"{self.setup.name}, {self.setup.metric}, {self.judged:,} of {self.pool:,} {what}"
 
     def tables(self) -> tuple[Table, ...]:
         """The settings and the progress; one row per assessor, if any."""
@@ -121,6 +127,8 @@ class Status(Result):
             "target": setup.stopping,
             "judged": f"{self.judged:,} of {self.pool:,} pairs",
         }
+        if self.users or setup.ask == "lists":
+            about = {"measure": setup.metric, "scale": setup.scale, "questions": self.pool, "answers": self.answers}
         if self.snapshot is not None:
             about["confidence"] = f"{self.snapshot.confidence:.3f}"
         found = [Table(fact_table(about), self._headline())]
@@ -129,6 +137,10 @@ class Status(Result):
             found.append(Table(self.to_frame()[columns], "Assessors"))
         if self.comparers:
             found.append(Table(frame(self.comparers, Comparer)[[*COMPARED]], "Answers about two documents"))
+        if self.users:
+            found.append(
+                Table(frame(self.users, ListUser)[[*LISTED]], "Answers about two lists; gold questions are traps")
+            )
         return tuple(found)
 
     def sentences(self) -> tuple[str, ...]:
@@ -138,6 +150,11 @@ class Status(Result):
 
 def _progress(status: Status) -> Iterator[str]:
     setup, snapshot = status.setup, status.snapshot
+    if setup.ask == "lists":
+        yield f"{setup.name}: {setup.metric}, scale {setup.scale}, lists of {setup.depth}."
+        yield f"{status.judged:,} of {status.pool:,} questions answered: {counted(status.answers, 'answer')}."
+        yield from user_sentences(status.users)
+        return
     yield f"{setup.name}: {setup.metric}, scale {setup.scale}, model {setup.model}, policy {setup.policy}."
     if status.phase is not Phase.open:
         why = f" ({status.phase_reason})" if status.phase_reason else ""
@@ -196,6 +213,11 @@ def _advice(status: Status) -> Iterator[str]:
             yield f"{comparer.assessor} answers gold comparisons worse than the others: look at their answers."
         elif comparer.is_bad:
             yield f"{comparer.assessor} is {comparer.verdict} by the model: look at their answers."
+    for user in status.users:
+        if user.is_worse:
+            yield f"{user.assessor} answers traps worse than the others: look at their answers."
+    if status.setup.ask == "lists":
+        return
     if snapshot is None:
         yield "The model has not run yet: it needs a moment."
     elif snapshot.reached:
@@ -245,24 +267,23 @@ def day_of(moment: float, now: float) -> str:
 def status_of(
     state: State,
     *,
-    pool: Sequence[Pair],
+    material: Material,
     now: float,
     snapshot: ModelSnapshot | None,
     behind: int,
     curve: Sequence[tuple[int, float]],
 ) -> Status:
-    """The status, from the state, the pairs of the pool, and the judged pairs and progress of every snapshot."""
-    setup = state.settings
+    """The status, from the state, what is asked about, and the judged pairs and progress of every snapshot."""
+    setup, pool = state.settings, material.asked
     who, _, grades = state.grade_matrix()
     several = (~np.isnan(grades)).sum(axis=0) > 1
-    graded = state.judged.keys() | state.adjudicated.keys()
-    overlap = [pair for pair in pool if setup.overlap and setup.wanted(*pair) > 1]
+    overlap = [question for question in pool if setup.overlap and setup.wanted(question) > 1]
     tendency = () if snapshot is None else snapshot.tendencies
     work, seconds = shares(state, who, grades, tendency)
-    judged = sum(pair in graded for pair in pool)
-    given = state.counted_answers
+    judged = sum(map(state.is_known, pool))
+    given, compared = state.counted_answers, state.compared
     timed = [each for times in state.paces.values() for each in times] if setup.ask != "grades" else []
-    left, lower, upper = _left(snapshot, setup, judged + len(given), curve, _questions_left(state, pool))
+    left, lower, upper = _left(snapshot, setup, judged + len(given), curve, _questions_left(state, material))
     return Status(
         setup=setup,
         phase=state.phase,
@@ -271,24 +292,25 @@ def status_of(
         events=state.number,
         pool=len(pool),
         judged=judged,
-        judgments=sum(map(len, (state.latest(pair) for pair in state.judged))),
+        judgments=sum(len({judgment.by for judgment in events}) for events in state.judged.values()),
         answers=len(given),
-        preferences=sum(bool(answer.choice) for answer in given),
-        magnitudes=sum(isinstance(answer, Compared) and answer.left_number is not None for answer in given),
-        gold=len(state.gold),
-        gold_orders=len(state.gold_orders),
-        settled=len(state.settled),
-        contested=len(state.contested),
-        adjudicated=sum(pair not in state.gold for pair in state.adjudicated),
-        disagreements=len(state.disagreements),
+        preferences=sum(bool(answer.choice) for answer in compared),
+        magnitudes=sum(isinstance(answer, Compared) and answer.left_number is not None for answer in compared),
+        gold=len(state.known(GRADE)),
+        gold_orders=len(state.known(COMPARISON)),
+        settled=len(state.settled) - len(state.adjudicated),
+        contested=len(state.disagreements) - len(state.contested(GRADE)),
+        adjudicated=sum(question.kind == GRADE and question not in state.gold for question in state.settled),
+        disagreements=len(state.contested(GRADE)),
         flagged=len(state.flags),
-        leased=sum(bool(state.holders(pair, now)) for pair in state.leases),
+        leased=sum(bool(state.holders(question, now)) for question in state.leases),
         overlap=len(overlap),
-        overlap_done=sum(pair in graded and pair not in state.waiting for pair in overlap),
+        overlap_done=sum(state.is_known(question) and question not in state.waiting for question in overlap),
         shared=int(several.sum()),
         alpha=krippendorff_alpha(grades, level=grade_level(setup.scale)) if several.any() else float("nan"),
         assessors=work,
         comparers=comparers(state, () if snapshot is None else snapshot.answering),
+        users=list_users(state, material),
         snapshot=snapshot,
         behind=behind,
         seconds=float(np.median(timed)) if timed else seconds,
@@ -298,31 +320,30 @@ def status_of(
         left_lower=lower,
         left_upper=upper,
         agreements=agreements(who, grades),
-        queries=_query_progress(state, pool, snapshot),
+        queries=_query_progress(state, material, snapshot),
         time=now,
     )
 
 
-def _query_progress(
-    state: State, pool: Sequence[tuple[str, str]], snapshot: ModelSnapshot | None
-) -> tuple[QueryProgress, ...]:
+def _query_progress(state: State, material: Material, snapshot: ModelSnapshot | None) -> tuple[QueryProgress, ...]:
     """The progress of each query, by id."""
-    graded = state.judged.keys() | state.adjudicated.keys()
     size: dict[str, int] = {}
     judged: dict[str, int] = {}
-    for pair in pool:
-        size[pair[0]] = size.get(pair[0], 0) + 1
-        judged[pair[0]] = judged.get(pair[0], 0) + (pair in graded)
+    for question in material.asked:
+        query = material.query_of(question)
+        size[query] = size.get(query, 0) + 1
+        judged[query] = judged.get(query, 0) + state.is_known(question)
     who: dict[str, set[str]] = {}
     for (query, _), events in state.judged.items():
         who.setdefault(query, set()).update(judgment.by for judgment in events)
     answers: dict[str, int] = {}
     for answer in state.counted_answers:
-        answers[answer.query] = answers.get(answer.query, 0) + 1
-        who.setdefault(answer.query, set()).add(answer.by)
+        query = material.query_of(answer.question)
+        answers[query] = answers.get(query, 0) + 1
+        who.setdefault(query, set()).add(answer.by)
     proposed: dict[str, int] = {}
     for query, doc in () if snapshot is None else snapshot.queue:
-        proposed[query] = proposed.get(query, 0) + ((query, doc) not in graded)
+        proposed[query] = proposed.get(query, 0) + ((query, doc) not in state.graded)
     uncertainty: Mapping[str, float] = {} if snapshot is None else snapshot.uncertainty
     return tuple(
         QueryProgress(
@@ -339,11 +360,11 @@ def _query_progress(
     )
 
 
-def _questions_left(state: State, pool: Sequence[Pair]) -> int:
+def _questions_left(state: State, material: Material) -> int:
     """The questions that the campaign can still ask, at most: documents to grade, and pairs of the design."""
-    ask = state.settings.ask
-    documents = 0 if ask in ("preferences", "magnitudes") else sum(pair not in state.judged for pair in pool)
-    pairs = 0 if ask == "grades" else max(0, PER_DOCUMENT * len(pool) - len(state.counted_answers))
+    pool, ask = material.asked, state.settings.ask
+    documents = 0 if ask in ("preferences", "magnitudes") else sum(not state.given(question) for question in pool)
+    pairs = 0 if ask in ("grades", "lists") else max(0, PER_DOCUMENT * len(pool) - len(state.counted_answers))
     return documents + pairs
 
 
@@ -351,7 +372,7 @@ def _left(
     snapshot: ModelSnapshot | None, setup: Setup, judged: int, curve: Sequence[tuple[int, float]], unjudged: int
 ) -> tuple[int | None, int | None, int | None]:
     """Answers still needed, and the interval: by the forecast for this target if there is one, else by the curve."""
-    stopping = Stopping.parse(setup.stopping)
+    stopping = setup.rule_to_stop
     ahead = None if snapshot is None else snapshot.forecast
     current = ahead is not None and setup.ask == "grades" and ahead.target == target_confidence(stopping)
     if ahead is None or snapshot is None or snapshot.reached or not current:

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from probeval.campaign.codec import KINDS, decode, encode
+from probeval.campaign.codec import decode, encode, event_classes
 from probeval.campaign.databases import (
     BUSY,
     DAMAGED,
@@ -32,15 +32,18 @@ from probeval.campaign.databases import (
     sqlite_file,
 )
 from probeval.campaign.events import Event
-from probeval.campaign.folding import fold
-from probeval.campaign.state import State
-from probeval.campaign.statements import EVENTS_FROM, HELD_CAMPAIGN, LAST_DIGEST, OTHER_SNAPSHOT, SCHEMA_VERSION
+from probeval.campaign.state import State, fold
 from probeval.campaign.tables import (
     CAMPAIGN,
     EVENT,
+    EVENTS_FROM,
+    HELD_CAMPAIGN,
+    LAST_EVENT,
     MIGRATIONS,
+    OTHER_SNAPSHOT,
     PART,
     SCHEMA,
+    SCHEMA_VERSION,
     SNAPSHOT,
     TABLES,
     VERSION,
@@ -124,13 +127,21 @@ class Store:
                 raise StoreError(f"{self.name}: already has a campaign {name!r}. Use another name or another store.")
             key = int(connection.execute(sa.insert(CAMPAIGN).values(name=name).returning(CAMPAIGN.c.id)).scalar_one())
             self._add_parts(connection, key, creation.parts)
-            self._add_events(connection, key, [replace(e, number=i) for i, e in enumerate(creation.events, start=1)])
+            events = [replace(event, number=i) for i, event in enumerate(creation.events, start=1)]
+            self._add_events(connection, key, events, "")
         return key
 
     def events(self, campaign: int, after: int = 0) -> list[Event]:
         """The events after this number, in order."""
         with self._reading() as connection:
             return self._events(connection, campaign, after)
+
+    def news(
+        self, campaign: int, after: int, other_than: tuple[int, float] | None
+    ) -> tuple[list[Event], Mapping[str, Any] | None]:
+        """The events after this number, and the latest snapshot unless it is the one with this number and time."""
+        with self._reading() as connection:
+            return self._events(connection, campaign, after), self._snapshot(connection, campaign, other_than)
 
     def advance(self, campaign: int, state: State, decisions: Sequence[PendingDecision[Any]]) -> State:
         """Take several decisions in one transaction, each on the state after the one before it.
@@ -154,10 +165,14 @@ class Store:
             try:
                 with self._writing() as connection:
                     self._hold(connection, campaign)
-                    now = fold(state, self._events(connection, campaign, state.number))
+                    last = self._last(connection, campaign)
+                    now = state
+                    if last != self._ends.get(campaign) or last[0] != state.number:  # of others, or none read yet
+                        now = fold(state, self._events(connection, campaign, state.number))
                     for decision in decisions:
                         now = decision.take(now)
-                    end = self._add_events(connection, campaign, [e for each in decisions for e in each.events])
+                    new = [event for each in decisions for event in each.events]
+                    end = self._add_events(connection, campaign, new, last[1])
                     for decision in decisions:
                         self._add_parts(connection, campaign, decision.parts)
                 self._ends[campaign] = now.number, end
@@ -203,11 +218,17 @@ class Store:
 
     def snapshot(self, campaign: int, other_than: tuple[int, float] | None = None) -> Mapping[str, Any] | None:
         """The latest snapshot, unless it is the one with this number and time."""
-        number, time = other_than or (-1, -1.0)
         with self._reading() as connection:
-            given = {"campaign": campaign, "number": number, "time": time}
-            row = connection.execute(OTHER_SNAPSHOT, given).mappings().first()
-            return None if row is None else {**row}
+            return self._snapshot(connection, campaign, other_than)
+
+    @staticmethod
+    def _snapshot(
+        connection: sa.Connection, campaign: int, other_than: tuple[int, float] | None
+    ) -> Mapping[str, Any] | None:
+        number, time = other_than or (-1, -1.0)
+        given = {"campaign": campaign, "number": number, "time": time}
+        row = connection.execute(OTHER_SNAPSHOT, given).mappings().first()
+        return None if row is None else {**row}
 
     def curve(self, campaign: int) -> list[dict[str, Any]]:
         """The figures of every snapshot, in order: number, time, judged, confidence, progress."""
@@ -389,16 +410,22 @@ class Store:
         try:
             return decode(row)
         except (ProbevalError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            why = f"{type(error).__name__}: {error}" if row["kind"] in KINDS else f"unknown kind {row['kind']!r}"
+            known = row["kind"] in event_classes()
+            why = f"{type(error).__name__}: {error}" if known else f"unknown kind {row['kind']!r}"
             raise StoreError(
                 f"{self.name}: event {row['number']} cannot be read ({why:.100}). It is damaged, or written by a newer "
                 "probeval. Update probeval, or restore a backup."
             ) from None
 
     @staticmethod
-    def _add_events(connection: sa.Connection, campaign: int, events: Sequence[Event]) -> str:
-        """Add events; the digest of the last one in the log."""
-        last = str(connection.execute(LAST_DIGEST, {"campaign": campaign}).scalar() or "")
+    def _last(connection: sa.Connection, campaign: int) -> tuple[int, str]:
+        """The number and the digest of the last event; 0 and empty without any."""
+        row = connection.execute(LAST_EVENT, {"campaign": campaign}).first()
+        return (0, "") if row is None else (row.number, row.digest)
+
+    @staticmethod
+    def _add_events(connection: sa.Connection, campaign: int, events: Sequence[Event], last: str) -> str:
+        """Add events after the one with this digest; the digest of the last one in the log."""
         if not events:
             return last
         rows = [encode(event) for event in events]

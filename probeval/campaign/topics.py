@@ -45,8 +45,7 @@ class TopicList(Result):
 
 def topics_of(state: State, pool: Pool, now: float) -> TopicList:
     """The topics, from the state and the pairs of the pool."""
-    graded = state.judged.keys() | state.adjudicated.keys()
-    done = Counter(query for query, doc in map(pool.label, range(len(pool))) if (query, doc) in graded)
+    done = Counter(query for query, doc in map(pool.label, range(len(pool))) if (query, doc) in state.graded)
     judging: dict[str, list[str]] = {}
     for name, event in sorted(state.topics.items()):
         if event.until > now:

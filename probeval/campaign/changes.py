@@ -1,4 +1,4 @@
-"""Decisions of a campaign's owner: settle grades, change texts, settings and the phase, add files and late runs."""
+"""Decisions of a campaign's owner: change gold, texts, settings and the phase, add files and late runs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from typing import Any, cast
 
 from probeval.campaign.archive import pack_labels, pack_runs
 from probeval.campaign.creation import check_ids, checked_settings
-from probeval.campaign.decisions import Action, Decision, PairAction
+from probeval.campaign.decisions import NOT_CLOSED, Action, Decision
 from probeval.campaign.events import (
-    Adjudicated,
     Changed,
     Event,
     GoldChanged,
     GuidelineChanged,
-    Pair,
     Phase,
     PhaseChanged,
     QueriesChanged,
@@ -27,6 +25,8 @@ from probeval.campaign.events import (
     TopicsAssigned,
 )
 from probeval.campaign.exchange import Incoming, incoming_events
+from probeval.campaign.kinds.grade import Adjudicated
+from probeval.campaign.questions import GRADE, Pair, kind_of
 from probeval.campaign.state import State
 from probeval.campaign.tables import digest_of
 from probeval.data.collection import Collection
@@ -36,7 +36,6 @@ from probeval.scores.evaluate import as_metric
 
 __all__ = [
     "AddRuns",
-    "Adjudicate",
     "AssignTopics",
     "ChangeGold",
     "ChangeGuideline",
@@ -47,58 +46,53 @@ __all__ = [
     "Import",
 ]
 
-NOT_CLOSED = frozenset({Phase.open, Phase.paused})
 FROM = {Phase.paused: {Phase.open}, Phase.closed: {Phase.open, Phase.paused}, Phase.open: {Phase.paused, Phase.closed}}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adjudicate(PairAction[Adjudicated]):
-    """Settle the grade of a pair."""
-
-    kind = Adjudicated
-    phases = NOT_CLOSED
-    same_request = ("pair", "grade", "reason")
-    text_fields = MappingProxyType({"reason": "A reason"})
-    grade: float
-    reason: str = ""
-
-    def event(self, state: State, now: float) -> Adjudicated:
-        """The settled grade."""
-        return Adjudicated(**self._head(now), grade=self.grade, reason=self.reason)
-
-
-@dataclass(frozen=True, kw_only=True)
 class ChangeGold(Action[GoldChanged]):
-    """Replace the gold pairs. The known grade of a pair that some run retrieves counts: it is settled.
+    """Replace the gold questions of a kind. The known grade of a pair that some run retrieves counts: it is settled.
 
     Parameters
     ----------
-    grades
-        The known grades, by query and document.
+    asks
+        The kind.
+    values
+        The fields of its event, as the kind has checked them.
     retrieved
         The pairs that some run retrieves.
     """
 
     kind = GoldChanged
     phases = NOT_CLOSED
-    same_request = ("grades",)
-    grades: Mapping[str, Mapping[str, float]]
+    asks: str
+    values: Mapping[str, Any]
     retrieved: Names[Pair] = field(compare=False, repr=False)
 
-    def event(self, state: State, now: float) -> GoldChanged:
-        """The new gold pairs."""
-        return GoldChanged(**self._head(now), grades=self.grades)
+    def is_same(self, event: Event) -> bool:
+        """Whether an event is that of the same request: with the same known answers."""
+        return super().is_same(event) and all(
+            getattr(event, name, None) == value for name, value in self.values.items()
+        )
 
-    def following(self, state: State, event: GoldChanged, now: float) -> Sequence[Event]:
+    def event(self, state: State, now: float) -> GoldChanged:
+        """The new gold questions."""
+        gold = kind_of(self.asks).gold
+        if gold is None:
+            raise CampaignError(f"There are no known answers to questions for a {self.asks}.")
+        return gold(**self._head(now), **self.values)
+
+    def following(self, state: State, event: GoldChanged, now: float, *, is_new: bool) -> Sequence[Event]:
         """The grades of the pairs that some run retrieves, settled; nothing if the request was repeated."""
-        return [] if event.number else settle_gold(state, self.retrieved, self.by, now)
+        return settle_gold(state, self.retrieved, self.by, now) if is_new and kind_of(self.asks).gold_counts else []
 
 
 def settle_gold(state: State, retrieved: Names[Pair], by: str, now: float) -> list[Adjudicated]:
     """The known grades of these pairs as settled ones, where they are not settled so already."""
     return [
-        Adjudicated(by=by, time=now, query=pair[0], doc=pair[1], grade=grade, reason="gold")
-        for pair, grade in sorted(state.gold.items())
+        Adjudicated(by=by, time=now, query=pair[0], documents=question.documents, grade=grade, reason="gold")
+        for question, grade in sorted(state.known(GRADE).items())
+        for pair in question.pairs
         if pair in retrieved and (pair not in state.adjudicated or state.adjudicated[pair].grade != grade)
     ]
 
@@ -246,7 +240,7 @@ class AddRuns(Decision[RunsAdded]):
             raise CampaignError(f"The campaign has a system {again!r} already. Rename the run's file if it is another.")
         systems, pairs = self.runs.systems, self.pairs
         added = RunsAdded(by=self.by, time=now, source=self.source, part=self._part, systems=systems, pairs=pairs)
-        new = [pair for pair in state.gold if pair not in state.adjudicated]
+        new = [question.pairs[0] for question in state.known(GRADE) if question not in state.settled]
         found = self.runs.pool.locate([query for query, _ in new], [doc for _, doc in new]) >= 0
         retrieved = [pair for pair, here in zip(new, found, strict=True) if here]
         return [added, *settle_gold(state, retrieved, self.by, now)]

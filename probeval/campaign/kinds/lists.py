@@ -1,0 +1,238 @@
+"""Two lists of documents side by side: which is better, and is it good? The questions of a study with users.
+
+The lists of question 7 are called ``7a`` and ``7b``. Their names alone tell the query, which logs of earlier versions
+do not have, so the query of such a :class:`Question` is empty.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from probeval.arrays import objects
+from probeval.campaign.candidates import Material, QuestionQueues, as_queue
+from probeval.campaign.events import Answered, Settled
+from probeval.campaign.questions import KINDS, Kind, Question, Words
+from probeval.errors import CampaignError, StoreError
+from probeval.satisfaction import ListAnswers, ListQuestion, Preferences
+
+if TYPE_CHECKING:
+    from probeval.campaign.setup import Setup
+    from probeval.campaign.snapshot import ModelSnapshot
+    from probeval.campaign.state import State
+
+__all__ = ["LISTS", "ListMaterial", "Lists", "ListsCompared", "pack_questions"]
+
+LISTS = "lists"
+PART = "questions"  # of the store
+CHOICES = ("left", "right", "same")
+GOOD = {"yes": True, "no": False}
+NAME = re.compile(r"([0-9]{1,9})([ab])")
+WORDS = {"left": "left is better", "right": "right is better", "same": "no difference"}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ListsCompared(Answered):
+    """A user answered a question about two lists.
+
+    Parameters
+    ----------
+    choice
+        The better list: ``left``, ``right``, or ``same`` for no difference.
+    good
+        Whether the better list is good; without a difference, whether both are.
+    """
+
+    kind = "lists compared"
+    asks = LISTS
+    choice: str
+    good: bool
+
+    @property
+    def asked_about(self) -> int:
+        """The number of the question."""
+        return _number(self.documents[0])
+
+    @property
+    def swapped(self) -> bool:
+        """Whether the second list was on the left."""
+        return self.documents[0].endswith("b")
+
+
+class Lists(Kind):
+    """Which of two lists is better, and is it good?"""
+
+    name = LISTS
+    asks = MappingProxyType({"lists": "lists"})
+    places = ("left", "right")
+    fields = MappingProxyType({"choice": 10, "good": 5})
+    answered = ListsCompared
+    by_everyone = True
+
+    def question(self, query: str, documents: Sequence[str]) -> Question:
+        """The question about these two lists."""
+        one, other = sorted(documents)
+        if _number(one) != _number(other) or (one[-1], other[-1]) != ("a", "b"):
+            raise CampaignError(f"Two lists of one question are expected, such as 7a and 7b; got {one} and {other}.")
+        return Question("", (one, other), self.name)
+
+    def material(self, part: Callable[[str], bytes | None]) -> ListMaterial:
+        """The questions, from a part of the store."""
+        content = part(PART)
+        if content is None:
+            raise StoreError("the questions are missing. Restore the store from a backup.")
+        rows = json.loads(content)
+        return ListMaterial(tuple(ListQuestion(**{**row, "a": tuple(row["a"]), "b": tuple(row["b"])}) for row in rows))
+
+    def shown(self, question: Question, purpose: str, before: Sequence[Answered], draw: float) -> tuple[str, ...]:
+        """The sides at random."""
+        a, b = question.documents
+        return (b, a) if draw < 0.5 else (a, b)
+
+    def values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
+        """The better list, and whether it is good."""
+        choice, good = given.get("choice"), given.get("good")
+        if choice not in CHOICES:
+            raise CampaignError(f"The better list must be one of {', '.join(CHOICES)}, got {choice!r}.")
+        if not isinstance(good, bool):
+            raise CampaignError(f"Whether a list is good must be yes or no, got {good!r}.")
+        return {"choice": choice, "good": good}
+
+    def parse(self, form: Mapping[str, str]) -> dict[str, Any]:
+        """The better list, and whether it is good."""
+        return {"choice": form["choice"], "good": GOOD.get(form["good"], form["good"])}
+
+    def evidence(self, answers: Sequence[Answered | Settled]) -> None:
+        """Nothing: answers about lists tell what measures are worth, not which documents are relevant."""
+
+    def words(self, answer: Answered | Settled, first: str | None = None) -> Words:
+        """The better list, and whether it is good."""
+        given = cast("ListsCompared", answer)
+        swapped = first is not None and first != given.documents[0]
+        choice = {"left": "right", "right": "left"}.get(given.choice, given.choice) if swapped else given.choice
+        return (f"{WORDS[choice]}, {'good' if given.good else 'not good'}",) * 2
+
+
+@dataclass(frozen=True, eq=False)
+class ListMaterial(Material):
+    """The pairs of lists that users are asked about, traps among them."""
+
+    questions: tuple[ListQuestion, ...]
+
+    @property
+    def docs(self) -> frozenset[str]:
+        """The documents that users see."""
+        return frozenset(doc for question in self.questions for doc in (*question.a, *question.b))
+
+    @property
+    def queries(self) -> list[str]:
+        """The queries of the lists."""
+        return list(dict.fromkeys(question.query for question in self.questions))
+
+    @cached_property
+    def asked(self) -> list[Question]:
+        """All questions, by number."""
+        return [Question("", (f"{number}a", f"{number}b"), LISTS) for number in range(len(self.questions))]
+
+    def query_of(self, question: Question) -> str:
+        """The query of two lists."""
+        return self.questions[_number(question.documents[0])].query
+
+    def documents(self, name: str) -> tuple[str, ...]:
+        """The documents of a list, best first."""
+        question = self.questions[_number(name)]
+        return question.a if name.endswith("a") else question.b
+
+    def check(self, question: Question) -> Question:
+        """The question, if it is one of these; otherwise an error."""
+        number = _number(question.documents[0])
+        if number >= len(self.questions):
+            raise CampaignError(f"Questions go from 0 to {len(self.questions) - 1}, got {number}.")
+        return question
+
+    def total(self, setup: Setup) -> int:
+        """The number of questions that one user gets."""
+        return min(len(self.questions), setup.most or len(self.questions))
+
+    def queues(self, state: State, snapshot: ModelSnapshot | None, assessor: str) -> QuestionQueues:
+        """The questions of a user, up to their number of questions.
+
+        Those that fewer users have answered come first, in a random order of the user's own; traps come at random
+        places, evenly over the questions.
+        """
+        setup = state.settings
+        made = state.own_count(assessor)
+        if made >= self.total(setup):
+            return QuestionQueues([])
+
+        def chance(purpose: str, number: int) -> float:
+            return setup.draw(purpose, str(number), assessor)
+
+        traps = [n for n, question in enumerate(self.questions) if question.trap]
+        others = [n for n, question in enumerate(self.questions) if not question.trap]
+        length = len(self.questions) / len(traps) if traps else 0.0
+        is_trap = made in {int((i + chance("trap", i)) * length) for i in range(len(traps))}
+        answers = Counter(
+            {_number(q.documents[0]): len(given) for q, given in state.answers.items() if q.kind == LISTS}
+        )
+        traps.sort(key=lambda n: chance("order", n))
+        others.sort(key=lambda n: (answers[n], chance("order", n)))
+        ordered = [*traps, *others] if is_trap else [*others, *traps]
+        return QuestionQueues([as_queue((self.asked[n], -float(at)) for at, n in enumerate(ordered))])
+
+    def is_right(self, answer: ListsCompared) -> bool | None:
+        """Whether the answer to a trap is right; None if it is no trap."""
+        trap = self.questions[answer.asked_about].trap
+        if not trap:
+            return None
+        right = "same" if trap == "same" else "right" if answer.swapped == (trap == "a") else "left"
+        return answer.choice == right
+
+    def answers(self, events: Sequence[ListsCompared], setup: Setup) -> ListAnswers:
+        """The answers with list ``a`` on the left, as users saw them, in the order in which they were given."""
+        pairs = [(event, self.questions[event.asked_about]) for event in events]
+        sides = [
+            ((q.b, q.score_b), (q.a, q.score_a)) if e.swapped else ((q.a, q.score_a), (q.b, q.score_b))
+            for e, q in pairs
+        ]
+        preferred = {"left": "a", "right": "b"}
+        stated = Preferences(
+            np.array([left[1] for left, _ in sides]),
+            np.array([right[1] for _, right in sides]),
+            objects([preferred.get(e.choice, "good" if e.good else "bad") for e in events]),
+            f"{setup.metric}/{setup.scale}",
+        )
+        return ListAnswers(
+            stated,
+            objects([q.query for _, q in pairs]),
+            objects([e.by for e in events]),
+            objects([" ".join(left[0]) for left, _ in sides]),
+            objects([" ".join(right[0]) for _, right in sides]),
+            objects([{"a": "b"}.get(q.trap, q.trap) if e.swapped else q.trap for e, q in pairs]),
+            np.array([float("nan") if e.choice == "same" else float(e.good) for e in events]),
+            np.array([float("nan") if e.seconds is None else e.seconds for e in events]),
+        )
+
+
+def pack_questions(questions: Sequence[ListQuestion]) -> dict[str, bytes]:
+    """The questions as a part of a store."""
+    return {PART: json.dumps([asdict(question) for question in questions]).encode()}
+
+
+def _number(name: str) -> int:
+    """The number of the question that a list is of."""
+    found = NAME.fullmatch(name)
+    if found is None:
+        raise CampaignError(f"A list of a question is called by its number and a letter, such as 7a; got {name!r:.60}.")
+    return int(found[1])
+
+
+KINDS.add(LISTS, Lists(), own=True)
