@@ -279,9 +279,14 @@ class Campaign(Described):
         return self._material(state).docs.union(doc for question in state.gold for doc in question.documents)
 
     @property
-    def material(self) -> Material:
-        """What is asked about."""
-        return self._material(self.state)
+    def known_material(self) -> Material:
+        """What is asked about, by the state as this process read it last."""
+        return self._material(self._log.known)
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether it asks about documents of runs, which a model evaluates."""
+        return isinstance(self.known_material, Candidates)
 
     @property
     def collection(self) -> Collection:
@@ -455,7 +460,7 @@ class Campaign(Described):
             return self._material(self.state).check(question)  # another process may have added runs
 
     def _check_shown(self, query: str, doc: str) -> None:
-        """Raise an error unless an assessor may see the document: some run retrieves it, or it is of a gold question."""
+        """Raise an error unless an assessor may see the document: that of some run, or of a gold question."""
         if not any(query == gold.query and doc in gold.documents for gold in self._log.known.gold):
             self._question((query, doc))
 

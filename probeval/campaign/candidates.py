@@ -68,6 +68,10 @@ class Material(ABC):
         """The query of a question."""
         return question.query
 
+    def documents(self, name: str) -> tuple[str, ...]:
+        """The documents that an id of a question stands for: by default the one with this id."""
+        return (name,)
+
     @abstractmethod
     def check(self, question: Question) -> Question:
         """The question, if the campaign may ask it; otherwise an error."""
@@ -241,7 +245,7 @@ class Candidates(Material):
     @property
     def queries(self) -> Sequence[str]:
         """The queries of the runs."""
-        return self.collection.runs.queries
+        return list(self.collection.runs.queries)
 
     @cached_property
     def asked(self) -> list[Question]:

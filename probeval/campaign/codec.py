@@ -87,15 +87,10 @@ def decode(row: Mapping[str, Any]) -> Event:
     if kind in EARLIER:
         kind, body = EARLIER[kind](kind, body)
     event, given = event_classes()[kind], {name: row[name] for name in HEAD} | body
-    unknown = given.keys() - _names(event)
+    unknown = given.keys() - event.__dataclass_fields__.keys()
     if unknown:
         raise TypeError(f"unknown field {min(unknown)}")
     return msgspec.convert(given, event)
-
-
-@cache
-def _names(event: type[Event]) -> frozenset[str]:
-    return frozenset(field.name for field in fields(event))
 
 
 # Events of schemas 1 and 2

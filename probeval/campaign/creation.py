@@ -82,7 +82,7 @@ def prepare_creation(
     if choice.card is not None and choice.name not in card_names():
         parts["card"] = json.dumps(choice.card.to_dict()).encode()
     who = as_name(by, "the creator of a campaign")
-    events = _first_events(setup, guideline, queries, collection.runs.queries, who, now)
+    events = _first_events(setup, guideline, queries, list(collection.runs.queries), who, now)
     if collection.judgments is not None:
         events += incoming_events(Incoming(collection.judgments), who, now, source="collection")
     if collection.answers is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from probeval.errors import CampaignError, did_you_mean
@@ -84,7 +83,6 @@ class Kind(ABC):
     gold_counts: ClassVar[bool] = False  # whether known answers are settled ones
     by_everyone: ClassVar[bool] = False  # whether every assessor answers every question
     template: ClassVar[Path | None] = None  # the file of a kind that is not of this package
-    captions: ClassVar[Mapping[str, str]] = MappingProxyType({})  # words of the page: see templates/task.html
 
     def question(self, query: str, documents: Sequence[str]) -> Question:
         """The question about these documents, whichever way they are shown."""
@@ -128,6 +126,10 @@ class Kind(ABC):
         """What an answer tells beside its words, if anything."""
         return ""
 
+    def order(self, answer: Answered) -> Any:
+        """By what several answers to one question are sorted, the lowest first."""
+        return self.words(answer)
+
     def pace(self, answer: Answered) -> str:
         """The name under which the time of an answer counts."""
         return self.name
@@ -163,8 +165,8 @@ class Kind(ABC):
         """What is asked about, from the parts of the store; None for documents of the runs."""
         return None
 
-    def page(self, state: State) -> dict[str, Any]:
-        """Further values for the template."""
+    def page(self, state: State, material: Material) -> dict[str, Any]:
+        """Further values for the template, the same for all assessors."""
         return {}
 
 

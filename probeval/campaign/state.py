@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -59,7 +59,8 @@ __all__ = ["Own", "State", "concerns_models", "fold"]
 PACES = 50  # latest answers of a kind whose times are kept
 
 
-class Own(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Own:
     """The answers that an assessor gave here and did not withdraw: their number, the last one, and those before it."""
 
     count: int

@@ -33,6 +33,7 @@ from probeval.campaign.state import State
 from probeval.display import Record, Table, counted, fact_table
 from probeval.reliability.agreement import krippendorff_alpha
 from probeval.results import FLAT, Result, frame, key
+from probeval.selection.pairs import ASK
 
 __all__ = ["QueryProgress", "Status", "day_of", "status_of"]
 
@@ -106,6 +107,11 @@ class Status(Result):
     agreements: Annotated[tuple[AssessorAgreement, ...], "The agreement of every two assessors."]
     queries: Annotated[tuple[QueryProgress, ...], "The progress of each query."]
     time: float  # of the status, in seconds since 1970
+
+    @property
+    def made(self) -> int:
+        """What was judged: pairs of the pool with a grade, and answers to other questions."""
+        return self.answers if self.setup.ask not in ASK else self.judged + self.answers
 
     @key
     def advice(self) -> tuple[str, ...]:

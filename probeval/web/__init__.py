@@ -5,8 +5,7 @@ from probeval.web.board import Board
 from probeval.web.documents import Document, PoolDocuments, read_documents
 from probeval.web.entry import Guesses
 from probeval.web.guard import Guard, Limiter
-from probeval.web.lists import study_application
-from probeval.web.server import serve, serve_study
+from probeval.web.server import serve
 from probeval.web.site import application
 
 __all__ = [
@@ -22,6 +21,4 @@ __all__ = [
     "read_assessors",
     "read_documents",
     "serve",
-    "serve_study",
-    "study_application",
 ]

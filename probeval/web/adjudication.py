@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
@@ -13,15 +13,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from probeval.campaign import Compared, Judged
-from probeval.campaign.events import Question, comparison
+from probeval.campaign.questions import GRADE, Question, Words, kind_of
 from probeval.web.assessors import Assessor
-from probeval.web.comparisons import Words, answer_words, docs_of, relevant_words, shown_sides
-from probeval.web.judging import grade_buttons, shown_document
+from probeval.web.questions import places_of, template_of
 from probeval.web.threads import run_writing
 
 if TYPE_CHECKING:
-    from probeval.campaign import Adjudicated, ComparisonAdjudicated, State
+    from probeval.campaign import Answered, Settled, State
     from probeval.web.site import Site
 
 __all__ = ["AdjudicationPage"]
@@ -48,59 +46,65 @@ class AdjudicationPage:
 
     async def adjudicate(self, request: Request) -> Response:
         """The page with a question: the one asked for, otherwise the first disagreement."""
-        person = self.adjudicator(request)
-        given = [request.query_params.get(name, "") for name in ("query", "doc", "other")]
-        return await run_in_threadpool(self.page, "adjudicate.html", person, _question(*given))
+        person, asked = self.adjudicator(request), question_at(request.query_params)
+        return await run_in_threadpool(lambda: self.page(person, asked, whole=True))
 
     async def settle(self, request: Request) -> Response:
         """Settle a question; show the next one."""
         person = self.adjudicator(request)
         form = await self.site.form(request, person)
-        about = form.comparison if form.is_comparison else form.pair
+        question = form.question
 
         def run() -> Response:
-            following = next_question(undecided_questions(self.site.campaign.state), _question(*about))
-            token, campaign = form.token(person, "\0".join(["/settle", *about])), self.site.campaign
-            if form.is_comparison:
-                choice, relevant = form.choice
-                settle = partial(campaign.adjudicate_comparison, person.name, *form.comparison, choice)
-                settle(relevant=relevant, reason=form["text"], token=token)
-            else:
-                campaign.adjudicate(person.name, *form.pair, form.grade, reason=form["text"], token=token)
+            following = next_question(self.site.campaign.state.disagreements, question)
+            token = form.token(person, "\0".join(["/settle", question.kind, *question.names]))
+            self.site.campaign.settle(
+                person.name,
+                question,
+                shown=form.documents,
+                reason=form["text"],
+                token=token,
+                **form.kind.parse(form),
+            )
             if "x-part" in request.headers:
-                return self.page("case.html", person, following, notice="Settled.")
+                return self.page(person, following, notice="Settled.")
             return RedirectResponse("/adjudicate" if following is None else address(following), 303)
 
         return await run_writing(run)
 
-    def page(self, template: str, person: Assessor, asked: Question | None, notice: str = "") -> Response:
-        """The page, or the part of it that changes."""
-        state, campaign = self.site.campaign.state, self.site.campaign
-        question, waiting = self._shown(state, asked), undecided_questions(state)
-        last = _last_settled(state, person)
-        query, *docs = question or ("",)
-        pairs = [(query, doc) for doc in docs]
-        following = None if question is None else next_question(waiting, question)
+    def page(self, person: Assessor, asked: Question | None, notice: str = "", *, whole: bool = False) -> Response:
+        """The part of the page that changes from question to question, or the whole page."""
+        state, material = self.site.campaign.state, self.site.campaign.known_material
+        question, waiting = _shown(state, asked), state.disagreements
+        kind = state.settings.kinds[0] if question is None else kind_of(question.kind)
+        last, query = _last_settled(state, person), "" if question is None else question.query
         text = state.texts.get(query, "")
-        settled = None if question is None else settled_answer(state, question)
+        following = None if question is None else next_question(waiting, question)
+        settled = None if question is None else state.settled.get(question)
+        pairs = [] if question is None else question.pairs
+        part = template_of(kind)
         return self.site.render(
-            template,
+            "adjudicate.html" if whole else part,
             person,
+            part=part,
+            frame="case.html",
+            action="/settle",
             question=question,
             query=query,
-            docs=docs,
             query_text=text,
-            **shown_document(self.site.documents.get(docs[0]) if docs else None, text),
-            sides=shown_sides(docs, self.site.documents, text),
-            numbers=False,
-            follow_up=state.settings.follow_up,
+            places=[]
+            if question is None
+            else places_of(kind, question.documents, material=material, documents=self.site.documents, query=text),
             has_documents=bool(self.site.documents),
             guideline=state.guideline,
             query_guideline=state.query_guideline(query),
+            opened=False,
             topic="",
             votes=[] if question is None else votes(state, question),
             settled=settled,
-            settled_words=("", "") if settled is None else answer_words(settled, left=docs[0]),
+            settled_words=("", "")
+            if settled is None or question is None
+            else kind.words(settled, question.documents[0]),
             comments=[comment for pair in pairs for comment in state.comments.get(pair, ())],
             flags=[flag for pair in pairs for flag in state.flags.get(pair, ())],
             skips=[] if question is None else state.skipped.get(question, ()),
@@ -108,72 +112,65 @@ class AdjudicationPage:
             waiting=len(waiting),
             following=None if following is None else address(following),
             last=last,
-            last_words=("", "") if last is None else answer_words(last),
-            last_docs=() if last is None else docs_of(last),
-            last_address=None if last is None else address(_question(last.query, *docs_of(last))),
-            scale=campaign.scale,
-            grades=grade_buttons(campaign.scale, state.settings.grade_words),
-            grade_words=state.settings.grade_words,
+            last_words=("", "") if last is None else last.asked.words(last),
+            last_address=None if last is None else address(last.question),
             request=secrets.token_hex(16),
             notice=notice,
+            **kind.page(state, material),
         )
 
-    def _shown(self, state: State, asked: Question | None) -> Question | None:
-        """The question asked for if it has an answer or a flag, otherwise the first disagreement; None without any."""
-        if asked is not None and (state.given(asked) or settled_answer(state, asked) or asked in state.flags):
-            return asked
-        return next(iter(undecided_questions(state)), None)
 
-
-def undecided_questions(state: State) -> list[Question]:
-    """The questions on which assessors differ: grades, the widest disagreement first, then comparisons."""
-    return [*state.disagreements, *state.contested]
+def _shown(state: State, asked: Question | None) -> Question | None:
+    """The question asked for if it has an answer or a flag, otherwise the first disagreement; None without any."""
+    if asked is not None and (state.is_known(asked) or any(pair in state.flags for pair in asked.pairs)):
+        return asked
+    return next(iter(state.disagreements), None)
 
 
 class Vote(NamedTuple):
-    """The latest answer of an assessor, in words: where the first document is on the left, and which are relevant."""
+    """The latest answer of an assessor, in words: where the documents are as they are now, and what else it says."""
 
-    answer: Judged | Compared
+    answer: Answered
     words: Words
-    relevant: str
+    more: str
 
 
 def votes(state: State, question: Question) -> list[Vote]:
-    """Each assessor's latest answer; the lowest grade first."""
-    latest = {answer.by: answer for answer in state.given(question)}
-    shown = [Vote(each, answer_words(each, left=question[1]), relevant_words(each)) for each in latest.values()]
-    return sorted(shown, key=lambda vote: (getattr(vote.answer, "grade", 0.0), vote.words, vote.answer.by))
+    """Each assessor's latest answer, in the order of what they say: the lowest grade first."""
+    kind, first = kind_of(question.kind), question.documents[0]
+    latest = sorted(state.latest(question).values(), key=lambda answer: (kind.order(answer), answer.by))
+    return [Vote(answer, kind.words(answer, first), kind.more_words(answer)) for answer in latest]
 
 
-def settled_answer(state: State, question: Question) -> Adjudicated | ComparisonAdjudicated | None:
-    """The answer that settles a question, if there is one."""
-    return state.settled.get(question) if len(question) > 2 else state.adjudicated.get((question[0], question[1]))
+def _last_settled(state: State, person: Assessor) -> Settled | None:
+    mine = (each for each in state.settled.values() if each.by == person.name)
+    return max(mine, default=None, key=lambda each: each.number)
 
 
-def _last_settled(state: State, person: Assessor) -> Adjudicated | ComparisonAdjudicated | None:
-    settled: list[Adjudicated | ComparisonAdjudicated] = [*state.adjudicated.values(), *state.settled.values()]
-    return max((each for each in settled if each.by == person.name), default=None, key=lambda each: each.number)
-
-
-def _question(query: str, doc: str, other: str = "") -> Question:
-    return comparison(query, doc, other) if other else (query, doc)
+def question_at(values: Mapping[str, str]) -> Question | None:
+    """The question that an address or a form names; None if it names no documents."""
+    kind = kind_of(values.get("kind") or GRADE)
+    documents = [values.get(place, "") for place in kind.places]
+    return kind.question(values.get("query", ""), documents) if all(documents) else None
 
 
 def address(question: Question) -> str:
     """The address of the page with this question.
 
-    >>> address(("q1", "a&b")), address(("q1", "a", "b"))
-    ('/adjudicate?query=q1&doc=a%26b', '/adjudicate?query=q1&doc=a&other=b')
+    >>> address(Question("q1", ("a&b",))), address(Question("q1", ("a", "b"), "comparison"))
+    ('/adjudicate?query=q1&doc=a%26b', '/adjudicate?kind=comparison&query=q1&left=a&right=b')
     """
-    return f"/adjudicate?{urlencode(dict(zip(('query', 'doc', 'other'), question, strict=False)))}"
+    kind = {} if question.kind == GRADE else {"kind": question.kind}
+    places = dict(zip(kind_of(question.kind).places, question.documents, strict=True))
+    return f"/adjudicate?{urlencode({**kind, 'query': question.query, **places})}"
 
 
 def next_question(waiting: list[Question], question: Question) -> Question | None:
     """The disagreement after this one, from the last one back to the first; None if there is no other.
 
-    >>> next_question([("q1", "a"), ("q1", "b")], ("q1", "b"))
-    ('q1', 'a')
-    >>> next_question([("q1", "a")], ("q1", "a"))
+    >>> one, other = Question("q1", ("a",)), Question("q1", ("b",))
+    >>> next_question([one, other], other) == one, next_question([one], one)
+    (True, None)
     """
     others = [each for each in waiting if each != question]
     at = waiting.index(question) if question in waiting else 0

@@ -7,9 +7,8 @@ import hmac
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from probeval.campaign import Role
+from probeval.campaign import Campaign, Role
 from probeval.campaign.access import as_token, digest_token
-from probeval.campaign.opened import Opened
 from probeval.campaign.parsing import as_name
 from probeval.data.tables import cell_text, read_table
 from probeval.display import Record
@@ -57,7 +56,7 @@ class Assessor(Record):
 
 
 class Roster:
-    """The people who may use the page of a campaign or study, by the secret of their session.
+    """The people who may use the page of a campaign, by the secret of their session.
 
     Invitations and sessions are in the log of the campaign, so that a revocation holds at the next request, also if
     another process makes it.
@@ -65,13 +64,13 @@ class Roster:
     Parameters
     ----------
     campaign
-        The campaign, or the study.
+        The campaign.
     alone
         The only user, who needs no session: for one person on their own machine. Forms are marked by a secret of the
         store, so a page that is open goes on after a restart.
     """
 
-    def __init__(self, campaign: Opened, *, alone: str | None = None) -> None:
+    def __init__(self, campaign: Campaign, *, alone: str | None = None) -> None:
         self._campaign = campaign
         name = None if alone is None else as_name(alone, "an assessor")
         self.alone = None if name is None else Assessor(name, campaign.page_secret(), Role.owner)

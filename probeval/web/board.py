@@ -10,12 +10,11 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any
 
-from probeval.campaign import Campaign, Compared, Judged, Share, State, Status, Withdrawn
+from probeval.campaign import Campaign, Share, State, Status
 from probeval.errors import ProbevalError
-from probeval.selection import Stopping
 from probeval.web.pictures import ProgressCurve, progress_curve
 
-__all__ = ["Board", "Standing", "Tally"]
+__all__ = ["Board", "Standing"]
 
 PAUSE = 1.0  # seconds between updates
 SHARE = 0.1  # the largest share of a processor spent on updates
@@ -30,19 +29,17 @@ class Standing:
     ----------
     status, curve
         The status, and the confidence over time.
-    judged, known
-        At that moment, the pairs of the pool with a grade and the answers about two documents; and all pairs with a
-        judgment and all pairs of documents with an answer.
+    asked
+        The number of questions with an answer at that moment.
     """
 
     status: Status
     curve: list[dict[str, Any]]
-    judged: int
-    known: int
+    asked: int
 
     def judged_in(self, state: State) -> int:
-        """Grades and answers in a later state: those at that moment, and those since."""
-        return self.judged + len(state.judged) + len(state.compared) - self.known
+        """Grades and answers in a later state: those at that moment, and the questions answered since."""
+        return self.status.made + sum(state.asked.values()) - self.asked
 
     def share(self, assessor: str) -> Share | None:
         """The judgments of an assessor; None before the first."""
@@ -64,61 +61,30 @@ class Standing:
         """Confidence so far and its forecast, to draw."""
         status = self.status
         ahead = None if status.snapshot is None else status.snapshot.forecast
-        return progress_curve(self.curve, status.setup.stopping, forecast=ahead)
+        return progress_curve(self.curve, status.setup.rule_to_stop, forecast=ahead)
 
     @cached_property
     def planned(self) -> tuple[int, str] | None:
         """The number of grades and answers at the end, and how it is known: estimated (about), or a limit (at most)."""
         status = self.status
-        made = status.judged + status.answers
         if status.left is not None:
-            return made + status.left, "about"
-        budget = Stopping.parse(status.setup.stopping).left(made)
+            return status.made + status.left, "about"
+        budget = status.setup.rule_to_stop.left(status.made)
         if budget is None:
             return None
-        return min(status.pool, made + budget) if status.setup.ask == "grades" else made + budget, "at most"
+        planned = status.made + budget
+        return min(status.pool, planned) if status.setup.ask == "grades" else planned, "at most"
 
     @property
     def minutes_left(self) -> float | None:
         """The remaining judging time in minutes, at the current pace; None if unknown."""
         left, paces = self.status.left, self.status.paces
         seconds = {
-            "grades": self.status.seconds,
             "preferences": paces["preference"],
             "magnitudes": paces["magnitude"],
             "mixed": (paces["grade"] + paces["preference"]) / 2,
-        }[self.status.setup.ask]
+        }.get(self.status.setup.ask, self.status.seconds)
         return None if left is None or seconds != seconds else left * seconds / 60
-
-
-class Tally:
-    """Each assessor's judgments and answers made here, updated from the log.
-
-    Parameters
-    ----------
-    campaign
-        The campaign.
-    """
-
-    def __init__(self, campaign: Campaign) -> None:
-        self._campaign = campaign
-        self._number = 0
-        self._own: dict[str, dict[int, Judged | Compared]] = {}
-        self._lock = threading.Lock()
-        self.own("")
-
-    def own(self, assessor: str) -> tuple[int, Judged | Compared | None]:
-        """The number of an assessor's judgments and answers that were not withdrawn, and the last of them."""
-        with self._lock:
-            new = self._campaign.log(self._number) if self._campaign.known_state.number > self._number else []
-            for event in new:
-                self._number = event.number
-                if isinstance(event, Judged | Compared) and not event.source:
-                    self._own.setdefault(event.by, {})[event.number] = event
-                elif isinstance(event, Withdrawn):
-                    self._own.get(event.by, {}).pop(event.judgment, None)
-            mine = self._own.get(assessor, {})
-            return len(mine), next(reversed(mine.values()), None)
 
 
 class Board:
@@ -138,7 +104,6 @@ class Board:
         self, campaign: Campaign, *, pause: float = PAUSE, tell: Callable[[str], object] = lambda _: None
     ) -> None:
         self._campaign, self._pause, self._tell = campaign, pause, tell
-        self._pool, self._pairs = campaign.pool, frozenset[tuple[str, str]]()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="probeval-board", daemon=True)
         self.standing = self._count()
@@ -159,12 +124,8 @@ class Board:
         return self.standing
 
     def _count(self) -> Standing:
-        state, pool = self._campaign.state, self._campaign.pool
-        if not self._pairs or pool is not self._pool:  # late runs
-            self._pool, self._pairs = pool, frozenset(map(pool.label, range(len(pool))))
-        graded = (state.judged.keys() | state.adjudicated.keys()) & self._pairs
-        judged, known = len(graded) + len(state.counted_answers), len(state.judged) + len(state.compared)
-        return Standing(self._campaign.status(), self._campaign.curve(), judged, known)
+        asked = sum(self._campaign.state.asked.values())
+        return Standing(self._campaign.status(), self._campaign.curve(), asked)
 
     def _watch(self) -> None:
         wait = self._pause

@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from probeval.campaign.parsing import LONGEST_ID, LONGEST_TEXT
+from probeval.campaign.parsing import LONGEST_ID, LONGEST_TEXT, NUMBER
+from probeval.campaign.questions import KINDS, Kind, Question, kind_of
 from probeval.web.assessors import Assessor
 
 __all__ = ["Form", "own_form", "read_form"]
 
-KIND = "application/x-www-form-urlencoded"
-# The fields of all forms, with their maximum lengths.
+CONTENT = "application/x-www-form-urlencoded"
+# The fields that forms share, with their maximum lengths; kinds of questions have more.
 FIELDS = {
     "mark": 64,
     "request": 64,
+    "kind": 60,
     "query": LONGEST_ID,
     "doc": LONGEST_ID,
-    "left": LONGEST_ID,
-    "right": LONGEST_ID,
-    "grade": 20,
-    "choice": 10,
-    "relevant": 10,
-    "bad": 1,
-    "left_number": 20,
-    "right_number": 20,
     "judgment": 15,
     "text": LONGEST_TEXT,
     "token": 500,
     "seconds": 20,
-    "question": 15,
-    "good": 5,
 }
-NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
-MAGNITUDE = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,2})?", re.ASCII)
 
 
 class Form(dict[str, str]):
@@ -53,36 +42,19 @@ class Form(dict[str, str]):
         return self["query"], self["doc"]
 
     @property
-    def grade(self) -> float:
-        """The grade as a number; other text is returned as it is, and the campaign refuses it."""
-        text = self["grade"]
-        return float(text) if NUMBER.fullmatch(text) else text  # type: ignore[return-value]
+    def kind(self) -> Kind:
+        """The kind of the question."""
+        return kind_of(self["kind"])
 
     @property
-    def is_comparison(self) -> bool:
-        """Whether it is about two documents."""
-        return bool(self["left"] or self["right"])
+    def documents(self) -> tuple[str, ...]:
+        """The documents of the question in their places, as they were shown."""
+        return tuple(self[place] for place in self.kind.places)
 
     @property
-    def comparison(self) -> tuple[str, str, str]:
-        """The query, and the documents on the left and on the right."""
-        return self["query"], self["left"], self["right"]
-
-    @property
-    def choice(self) -> tuple[str, str]:
-        """The better side, and which documents are relevant; each empty if the form does not say."""
-        return ("equal", "neither") if self["bad"] else (self["choice"], self["relevant"])
-
-    @property
-    def magnitudes(self) -> tuple[float, float] | None:
-        """The numbers of the documents on the left and on the right; None if the form has none."""
-        given = self["left_number"].strip(), self["right_number"].strip()
-        if not any(given):
-            return None
-        for side, text in zip(("left", "right"), given, strict=True):
-            if not MAGNITUDE.fullmatch(text) or not float(text) > 0:
-                raise HTTPException(400, f"The number of the {side} document must be above 0, got {text!r}.")
-        return float(given[0]), float(given[1])
+    def question(self) -> Question:
+        """The question."""
+        return self.kind.question(self["query"], self.documents)
 
     @property
     def seconds(self) -> float | None:
@@ -97,13 +69,9 @@ class Form(dict[str, str]):
     @property
     def judgment(self) -> int:
         """The number of a judgment."""
-        return self.number("judgment")
-
-    def number(self, name: str) -> int:
-        """The number in a field."""
-        text = self[name]
+        text = self["judgment"]
         if not NUMBER.fullmatch(text) or "." in text:
-            raise HTTPException(400, f"The {name} must be given by its number, got {text!r}.")
+            raise HTTPException(400, f"The judgment must be given by its number, got {text!r}.")
         return int(text)
 
     def token(self, person: Assessor, kind: str) -> str | None:
@@ -114,17 +82,24 @@ class Form(dict[str, str]):
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+def known_fields() -> dict[str, int]:
+    """The fields of all forms, with their maximum lengths."""
+    places = {place: LONGEST_ID for kind in KINDS.values() for place in kind.places}
+    return FIELDS | places | {name: most for kind in KINDS.values() for name, most in kind.fields.items()}
+
+
 async def read_form(request: Request) -> Form:
     """The form in the body of a request; anything else is refused."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != KIND:
-        raise HTTPException(415, f"A form must be sent as {KIND}.")
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != CONTENT:
+        raise HTTPException(415, f"A form must be sent as {CONTENT}.")
+    known = known_fields()
     try:
         text = (await request.body()).decode("ascii")
-        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=len(FIELDS), errors="strict")
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=len(known), errors="strict")
     except ValueError:
         raise HTTPException(400, "The form cannot be read: expected a few fields of UTF-8 text.") from None
     form = Form({name: value.replace("\r\n", "\n") for name, value in pairs})
-    _check(form, len(pairs))
+    _check(form, len(pairs), known)
     return form
 
 
@@ -136,11 +111,11 @@ async def own_form(request: Request, person: Assessor) -> Form:
     return form
 
 
-def _check(form: Mapping[str, str], sent: int) -> None:
+def _check(form: Mapping[str, str], sent: int, known: Mapping[str, int]) -> None:
     for name, value in form.items():
-        if name not in FIELDS:
+        if name not in known:
             raise HTTPException(400, f"Unknown form field {name!r:.60}.")
-        if len(value) > FIELDS[name]:
-            raise HTTPException(400, f"The field {name} has at most {FIELDS[name]:,} characters, got {len(value):,}.")
+        if len(value) > known[name]:
+            raise HTTPException(400, f"The field {name} has at most {known[name]:,} characters, got {len(value):,}.")
     if len(form) < sent:
         raise HTTPException(400, "The form has a field twice.")

@@ -12,9 +12,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from probeval.campaign import Status, export_formats
-from probeval.campaign.assessors import comparer_sentences, quality_sentences
+from probeval.campaign.assessors import comparer_sentences, quality_sentences, user_sentences
+from probeval.campaign.questions import graded
 from probeval.campaign.status import day_of
-from probeval.web.adjudication import address, undecided_questions, votes
+from probeval.web.adjudication import address, votes
 from probeval.web.pictures import intervals
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class OverviewPage:
     def page(self, template: str, person: Assessor) -> Response:
         """The page, or the part of it that changes."""
         state = self.site.campaign.state
-        standing = self.site.standing(person, state, self.site.tally.own(person.name)[0])
+        standing = self.site.standing(person, state)
         snapshot, status = standing["snapshot"], standing["standing"].status
         return self.site.render(
             template,
@@ -62,9 +63,10 @@ class OverviewPage:
             checked=[share for share in status.assessors if share.gold or share.repeats],
             quality=[*quality_sentences(status.assessors)],
             comparing=[*comparer_sentences(status.comparers)],
+            trapped=[*user_sentences(status.users)],
             disagreements=[
                 (question, address(question), sorted(votes(state, question), key=lambda vote: vote.answer.by))
-                for question in (undecided_questions(state)[:MAX_LISTED] if person.owner else ())
+                for question in (state.disagreements[:MAX_LISTED] if person.owner else ())
             ],
             flags=self._flags(person),
             skip_counts=self._skips(person).most_common(),
@@ -75,7 +77,7 @@ class OverviewPage:
     def _flags(self, person: Assessor) -> list[tuple[Any, str]]:
         state = self.site.campaign.state
         flags = [flag for each in state.flags.values() for flag in each] if person.owner else []
-        return [(flag, address(flag.pair)) for flag in flags[-MAX_LISTED:]]
+        return [(flag, address(graded(*flag.pair))) for flag in flags[-MAX_LISTED:]]
 
     def _skips(self, person: Assessor) -> Counter[str]:
         skipped = self.site.campaign.state.skipped.values() if person.owner else ()
@@ -96,7 +98,7 @@ class OverviewPage:
 def last_seen(status: Status) -> dict[str, str]:
     """When each assessor judged or compared documents last, in words."""
     last = {share.assessor: share.last for share in status.assessors}
-    for each in status.comparers:
+    for each in (*status.comparers, *status.users):
         known = last.get(each.assessor, each.last)
         last[each.assessor] = each.last if known != known else max(known, each.last)
     return {name: _ago(moment, status.time) for name, moment in last.items()}

@@ -1,4 +1,4 @@
-"""The parts that all pages share, of campaigns and of studies: templates, sign-in, files and errors."""
+"""The parts that all pages share: templates, sign-in, files and errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, StrictUndefined
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
@@ -24,6 +24,7 @@ from probeval.web.entry import COOKIE, Entry, Guesses, SignInPages, signed_in, w
 from probeval.web.forms import Form, own_form
 from probeval.web.guard import Guard, Limiter
 from probeval.web.media import Media, MediaResponse
+from probeval.web.questions import template_loader
 
 __all__ = ["Pages"]
 
@@ -47,7 +48,7 @@ class Pages:
     Parameters
     ----------
     name
-        The name of the campaign or study; it never changes.
+        The name of the campaign; it never changes.
     roster
         The people who may use the pages.
     documents
@@ -71,7 +72,7 @@ class Pages:
         folder = files("probeval.web") / "static"
         self.statics = {name: (folder / name).read_bytes() for name in STATIC}
         self.templates = Environment(
-            loader=PackageLoader("probeval.web"),
+            loader=template_loader(),
             autoescape=True,
             undefined=StrictUndefined,
             auto_reload=False,

@@ -8,6 +8,7 @@ from typing import Any
 
 from probeval.campaign.snapshot import ForecastPoint, TargetForecast, target_confidence
 from probeval.scores.compare import RankedSystem
+from probeval.selection.stopping import Stopping
 
 __all__ = ["Interval", "ProgressCurve", "intervals", "progress_curve"]
 
@@ -50,12 +51,12 @@ class ProgressCurve:
 
 
 def progress_curve(
-    curve: Sequence[Mapping[str, Any]], stopping: str, *, forecast: TargetForecast | None = None
+    curve: Sequence[Mapping[str, Any]], stopping: Stopping, *, forecast: TargetForecast | None = None
 ) -> ProgressCurve | None:
     """Confidence at every snapshot, and its forecast; None until two snapshots differ in judged pairs.
 
     >>> curve = [{"judged": 0, "confidence": 0.5}, {"judged": 10, "confidence": 0.9}]
-    >>> progress_curve(curve, "confidence=.95").points
+    >>> progress_curve(curve, Stopping.parse("confidence=.95")).points
     '0.0,120.0 600.0,24.0'
     """
     if len({point["judged"] for point in curve}) < 2:

@@ -14,16 +14,15 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
-from probeval.campaign import Campaign, Refresher, Study
+from probeval.campaign import Campaign, Refresher
 from probeval.errors import CampaignError
 from probeval.web.assessors import Roster
 from probeval.web.board import Board
 from probeval.web.connections import ConnectionConfig
 from probeval.web.documents import Document
-from probeval.web.lists import study_application
 from probeval.web.site import application
 
-__all__ = ["LOOPBACK", "is_loopback", "serve", "serve_study"]
+__all__ = ["LOOPBACK", "is_loopback", "serve"]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
@@ -78,7 +77,9 @@ def serve(
 
     @contextmanager
     def page(hosts: set[str]) -> Iterator[ASGIApp]:
-        with campaign.serving(), Board(campaign, tell=tell) as board, Refresher(campaign, tell=tell):
+        with campaign.serving(), Board(campaign, tell=tell) as board, ExitStack() as model:
+            if campaign.has_runs:
+                model.enter_context(Refresher(campaign, tell=tell))
             yield application(
                 campaign,
                 roster=roster,
@@ -88,39 +89,6 @@ def serve(
                 show_ranking=show_ranking,
                 tell=tell,
             )
-
-    _serve(page, roster, host, port, names, certificate, key, ready)
-    tell("Stopped. All saved judgments are in the store.")
-
-
-def serve_study(
-    study: Study,
-    *,
-    roster: Roster,
-    documents: Mapping[str, Document] | None = None,
-    host: str = "127.0.0.1",
-    port: int = 8517,
-    names: Collection[str] = (),
-    certificate: Path | None = None,
-    key: Path | None = None,
-    ready: Callable[[str], object] = lambda _: None,
-    tell: Callable[[str], object] = lambda _: None,
-) -> None:
-    """Serve the page of a study with users until the process is stopped.
-
-    Parameters
-    ----------
-    study, roster, documents
-        As :func:`probeval.web.study_application` takes them.
-    host, port, names, certificate, key, ready, tell
-        As in :func:`serve`.
-    """
-    tell = _without_repeats(tell)
-
-    @contextmanager
-    def page(hosts: set[str]) -> Iterator[ASGIApp]:
-        with study.serving():
-            yield study_application(study, roster=roster, hosts=hosts, documents=documents, tell=tell)
 
     _serve(page, roster, host, port, names, certificate, key, ready)
     tell("Stopped. All saved answers are in the store.")

@@ -15,7 +15,7 @@ from probeval.campaign import Campaign, State
 from probeval.campaign.snapshot import target_confidence
 from probeval.web.adjudication import AdjudicationPage
 from probeval.web.assessors import Assessor, Roster
-from probeval.web.board import Board, Tally
+from probeval.web.board import Board
 from probeval.web.documents import Document
 from probeval.web.entry import Guesses
 from probeval.web.guard import Limiter
@@ -71,9 +71,8 @@ def application(
     )
     judging, adjudication, overview = JudgingPage(site), AdjudicationPage(site), OverviewPage(site)
     routes = [
-        Route("/", judging.next_document, methods=["GET"]),
+        Route("/", judging.next_question, methods=["GET"]),
         Route("/judge", judging.judge, methods=["POST"]),
-        Route("/compare", judging.compare, methods=["POST"]),
         Route("/undo", judging.undo, methods=["POST"]),
         Route("/skip", judging.skip, methods=["POST"]),
         Route("/flag", judging.flag, methods=["POST"]),
@@ -95,10 +94,6 @@ class Site(Pages):
     board: Board
     show_ranking: bool
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.tally = Tally(self.campaign)
-
     def owner(self, request: Request) -> Assessor:
         """The owner who sent the request; others are refused."""
         person = self.person(request)
@@ -108,17 +103,18 @@ class Site(Pages):
 
     # The progress strip, on several pages
 
-    def standing(self, person: Assessor, state: State, mine: int) -> dict[str, Any]:
+    def standing(self, person: Assessor, state: State) -> dict[str, Any]:
         """The values of the progress strip; the counts are current, the rest is from the board."""
         standing = self.board.standing
         return {
             "judged": standing.judged_in(state),
-            "mine": mine,
+            "has_runs": self.campaign.has_runs,
+            "mine": state.own_count(person.name),
             "standing": standing,
             "snapshot": standing.status.snapshot,
             "paces": standing.paces(person.name),
             "curve": standing.picture,
-            "target": target_confidence(standing.status.setup.stopping),
+            "target": target_confidence(standing.status.setup.rule_to_stop),
         }
 
     def common(self, person: Assessor | None) -> dict[str, Any]:

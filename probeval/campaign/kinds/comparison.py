@@ -20,6 +20,7 @@ from probeval.data.tables import column_names, ids, read_table
 from probeval.errors import CampaignError, DataError
 
 if TYPE_CHECKING:
+    from probeval.campaign.candidates import Material
     from probeval.campaign.setup import Setup
     from probeval.campaign.state import State
 
@@ -235,7 +236,7 @@ class Comparison(Kind):
         """Whether a file has comparisons with a known answer: a table with the columns better and worse."""
         return bool(suffix(path)) and {"better", "worse"} <= set(column_names(path))
 
-    def page(self, state: State) -> dict[str, Any]:
+    def page(self, state: State, material: Material) -> dict[str, Any]:
         """Which of the questions about two documents are asked."""
         setup = state.settings
         return {"numbers": setup.ask == "magnitudes", "follow_up": setup.follow_up, "forced": setup.forced}

@@ -16,6 +16,7 @@ from probeval.data.judgments import Judgments
 from probeval.errors import DataError
 
 if TYPE_CHECKING:
+    from probeval.campaign.candidates import Material
     from probeval.campaign.setup import Setup
     from probeval.campaign.state import State
     from probeval.data.scale import Scale
@@ -108,6 +109,10 @@ class Grade(Kind):
         """The grade as a number."""
         return (f"{cast('Judged', answer).grade:g}",) * 2
 
+    def order(self, answer: Answered) -> float:
+        """The grade."""
+        return cast("Judged", answer).grade
+
     def spread(self, answers: Sequence[Answered]) -> float:
         """The largest difference of two grades."""
         grades = [answer.grade for answer in cast("Sequence[Judged]", answers)]
@@ -125,7 +130,7 @@ class Grade(Kind):
         }
         return {"grades": grades}
 
-    def page(self, state: State) -> dict[str, Any]:
+    def page(self, state: State, material: Material) -> dict[str, Any]:
         """The grades with their buttons."""
         setup = state.settings
         return {

@@ -120,6 +120,10 @@ class Lists(Kind):
         choice = {"left": "right", "right": "left"}.get(given.choice, given.choice) if swapped else given.choice
         return (f"{WORDS[choice]}, {'good' if given.good else 'not good'}",) * 2
 
+    def page(self, state: State, material: Material) -> dict[str, Any]:
+        """The number of questions that one user gets."""
+        return {"total": cast("ListMaterial", material).total(state.settings)}
+
 
 @dataclass(frozen=True, eq=False)
 class ListMaterial(Material):

@@ -88,7 +88,7 @@
     try {
       const fields = new FormData(form);
       if (button && button.name) fields.set(button.name, button.value);
-      if (["/judge", "/compare"].includes(form.getAttribute("action"))) {
+      if (form.getAttribute("action") === "/judge") {
         count();
         fields.set("seconds", (spent / 1000).toFixed(1));
       }
@@ -174,7 +174,7 @@
     if (field) {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && field.matches("textarea")) {
         event.preventDefault();
-        if (field.form.id === "comparison") field.blur(); // a comment is sent with an answer
+        if (field.form.id === "answer") field.blur(); // a comment is sent with an answer
         else field.form.requestSubmit();
       } else if (event.key === "Enter" && field.id === "text" && field.matches("input")) {
         event.preventDefault(); // a reason is sent with a grade
