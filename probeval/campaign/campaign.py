@@ -279,6 +279,11 @@ class Campaign(Described):
         return self._material(state).docs.union(doc for question in state.gold for doc in question.documents)
 
     @property
+    def material(self) -> Material:
+        """What is asked about."""
+        return self._material(self.state)
+
+    @property
     def known_material(self) -> Material:
         """What is asked about, by the state as this process read it last."""
         return self._material(self._log.known)

@@ -14,7 +14,7 @@ def main(store: str, assessor: str, n: int) -> None:
             # Where nothing is left to judge, judge again: the log grows all the same.
             query, doc = (tasks[0].query, tasks[0].doc) if tasks else campaign.pool.label(i % len(campaign.pool))
             token = f"{assessor}-{start}-{i}"
-            _, tasks = campaign.record_and_next(assessor, query, doc, i % 3, token=token)
+            _, tasks = campaign.answer_and_next(assessor, (query, doc), grade=i % 3, token=token)
             sys.stdout.write(f"{token}\n")
             sys.stdout.flush()
 

@@ -96,7 +96,7 @@ def test_a_new_store_is_for_its_owner_only(tmp_path: Path, small: Collection):
     try:
         with Campaign.create(tmp_path / "new.db", small, metric="nDCG@5", model="uniform") as campaign:
             with campaign.serving():
-                campaign.record("ann", *campaign.pool.label(0), 1)
+                campaign.answer("ann", campaign.pool.label(0), grade=1)
                 modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.glob("new.db*")}
             copy_store(tmp_path / "new.db", tmp_path / "copy.db")
     finally:
