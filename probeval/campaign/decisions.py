@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
@@ -344,6 +344,9 @@ class Settle(QuestionAction[Settled]):
         settled = kind_of(self.question.kind).settled
         if settled is None:
             raise CampaignError(f"Answers to questions about {self.question.kind} are not settled.")
+        more = self.values.keys() - {field.name for field in fields(settled)}
+        if more:
+            raise CampaignError(f"A settled {self.question.kind} has no {min(more)}: give its other values.")
         return settled(**self._head(now), **self.values, reason=self.reason)
 
 
