@@ -165,4 +165,4 @@ def test_gold_pairs_are_given_shown_and_answered(probeval: Run, store: str, tmp_
     assert "1 pairs" in probeval("campaign", "log", store).out
     (tmp_path / "wrong.txt").write_text("nowhere 0 d 1\n")
     said = probeval("campaign", "gold", store, tmp_path / "wrong.txt")
-    assert said.err.startswith("Error: Gold pairs: no query 'nowhere' in this campaign.")
+    assert said.err.startswith("Error: Gold: no query 'nowhere' in this campaign.")
