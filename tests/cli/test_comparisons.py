@@ -68,7 +68,7 @@ def test_a_preference_is_asked_answered_contested_and_settled(probeval: Run, cre
         said = probeval("campaign", "adjudicate", *about, *wrong.split())
         assert (said.code, why in said.err) == (1, True)
     log = probeval("campaign", "log", store, "--all").out
-    assert f"{task['query']} {task['doc']} {task['other']} choice right comment newer" in log
+    assert f"{task['query']} {task['doc']} {task['other']} comment newer choice right" in log
 
 
 def test_judging_on_the_terminal_by_keys(
