@@ -512,4 +512,4 @@ def test_a_kind_of_question_is_a_file_and_a_template(best_of_three, small, tmp_p
     )
     told = in_another_process(code, b"")
     assert told.count("\n") == 1
-    assert "of a kind of question of one's own: restore a backup, update probeval, or --import the kind." in told
+    assert "of a kind of question of one's own: restore a backup, update probeval, or --import it." in told
