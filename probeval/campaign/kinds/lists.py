@@ -161,6 +161,11 @@ class ListMaterial(Material):
         question = self.questions[_number(name)]
         return question.a if name.endswith("a") else question.b
 
+    def score(self, name: str) -> float:
+        """The score of a list."""
+        question = self.questions[_number(name)]
+        return question.score_a if name.endswith("a") else question.score_b
+
     def check(self, question: Question) -> Question:
         """The question, if it is one of these; otherwise an error."""
         if question.kind != LISTS:
