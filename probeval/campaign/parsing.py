@@ -25,11 +25,20 @@ __all__ = [
     "as_text",
     "as_texts",
     "as_words",
+    "check_values",
 ]
 
 LONGEST_ID, LONGEST_NAME, LONGEST_TEXT, LONGEST_WORDS = 4000, 100, 10_000, 60
 NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 MAX_GRADES_LISTED = 10  # grades listed in an error message
+
+
+def check_values(given: Mapping[str, object], *expected: str) -> None:
+    """Raise an error if an answer has a value with another name than these."""
+    for name in given:
+        if name not in expected:
+            hint = did_you_mean(name, expected)
+            raise CampaignError(f"The values of this answer are {', '.join(expected)}; got {name!r}.{hint}")
 
 
 def as_grade(scale: Scale, grade: object) -> float:

@@ -20,6 +20,7 @@ import numpy as np
 from probeval.arrays import objects
 from probeval.campaign.candidates import Material, QuestionQueues, as_queue
 from probeval.campaign.events import Answered, Settled
+from probeval.campaign.parsing import check_values
 from probeval.campaign.questions import KINDS, Kind, Question, Words
 from probeval.errors import CampaignError, StoreError
 from probeval.satisfaction import ListAnswers, ListQuestion, Preferences
@@ -99,6 +100,7 @@ class Lists(Kind):
 
     def values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
         """The better list, and whether it is good."""
+        check_values(given, "choice", "good")
         choice, good = given.get("choice"), given.get("good")
         if choice not in CHOICES:
             raise CampaignError(f"The better list must be one of {', '.join(CHOICES)}, got {choice!r}.")
