@@ -212,7 +212,7 @@ def shares(
         manner = known.get(name, Tendency(name, NAN, NAN, NAN))
         found.append(
             Share(
-                **checked.figures(worse.get(name, NAN)),
+                **checked.figures(checked.gold, worse.get(name, NAN)),
                 assessor=name,
                 judgments=int((~np.isnan(grades[at])).sum()),
                 skipped=skipped.get(name, 0),
@@ -249,12 +249,13 @@ class _Checks:
         """Right answers to gold questions, and all of them."""
         return self.right, len(self.on_gold)
 
-    def figures(self, gold_p: float) -> dict[str, Any]:
-        """The fields of :class:`CheckedWork` that come from these."""
-        lower, upper = share_interval(*self.gold)
+    def figures(self, gold: tuple[int, int], gold_p: float) -> dict[str, Any]:
+        """The fields of :class:`CheckedWork` that come from these, and from right answers to gold and all of them."""
+        right, n = gold
+        lower, upper = share_interval(right, n)
         return {
-            "gold": len(self.on_gold),
-            "gold_right": self.right,
+            "gold": n,
+            "gold_right": right,
             "gold_lower": lower,
             "gold_upper": upper,
             "gold_p": gold_p,
@@ -534,7 +535,7 @@ def comparers(state: State, verdicts: Sequence[AnsweringAssessor]) -> tuple[Comp
     total = tuple(sum(each) for each in zip(*called.values(), strict=True)) if called else (0, 0)
     return tuple(
         Comparer(
-            **checks.get(name, _Checks()).figures(worse.get(name, NAN)),
+            **(checked := checks.get(name, _Checks())).figures(checked.gold, worse.get(name, NAN)),
             gold_left=gold_left(state, name, COMPARISON),
             **_comparing(name, own[name], called[name], total, found.get(name)),
         )
@@ -589,27 +590,19 @@ def list_users(state: State, material: Material) -> tuple[ListUser, ...]:
             own.setdefault(event.by, []).append(cast("ListsCompared", event))
     traps = {name: [material.is_right(answer) for answer in given] for name, given in own.items()}
     answered = {name: (sum(map(bool, each)), sum(right is not None for right in each)) for name, each in traps.items()}
-    worse, skipped = compare_on_gold(answered), _count(state.skipped)
+    worse, skipped, checks = compare_on_gold(answered), _count(state.skipped), _checks(state, LISTS)
     total = sum(bool(question.trap) for question in material.questions)
     found = []
     for name, given in sorted(own.items()):
-        right, n = answered[name]
-        lower, upper = share_interval(right, n)
         found.append(
             ListUser(
+                **checks.get(name, _Checks()).figures(answered[name], worse.get(name, NAN)),
                 assessor=name,
                 answers=len(given),
                 skipped=skipped.get(name, 0),
                 seconds=_median([answer.seconds for answer in given if answer.seconds is not None]),
                 last=max(answer.time for answer in given),
-                gold=n,
-                gold_right=right,
-                gold_lower=lower,
-                gold_upper=upper,
-                gold_p=worse.get(name, NAN),
-                gold_left=total - n,
-                repeats=0,
-                repeats_same=0,
+                gold_left=total - answered[name][1],
             )
         )
     return tuple(found)
