@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from probeval.campaign.comparison_events import Compared, ComparisonAdjudicated, GoldOrdersChanged
+from probeval.campaign.study_events import ListsCompared, ListsWithdrawn, StudyCreated, StudySetup
 
 from probeval.campaign import KINDS, Setup, State, fold, layers
 from probeval.campaign.codec import decode, encode
-from probeval.campaign.comparison_events import Compared, ComparisonAdjudicated, GoldOrdersChanged
 from probeval.campaign.events import (
     Adjudicated,
     Changed,
@@ -43,7 +44,6 @@ from probeval.campaign.events import (
     TopicsAssigned,
     Withdrawn,
 )
-from probeval.campaign.study_events import ListsCompared, ListsWithdrawn, StudyCreated, StudySetup
 from probeval.data import Scale
 from probeval.errors import CampaignError
 
@@ -144,7 +144,7 @@ def test_what_waits_is_what_has_an_opinion_and_wants_another(log: list[Event]):
     state = fold(State(), log)
     for pair, said in state.judged.items():
         opinions = len({j.by for j in said})
-        wants = pair not in state.adjudicated and opinions < state.settings.wanted(*pair)
+        wants = pair not in state.adjudicated and opinions < state.settings.wanted(graded(*pair))
         assert (pair in state.waiting) == wants
     assert set(state.waiting) <= set(state.judged)
 
@@ -157,7 +157,7 @@ def test_a_pair_is_open_by_the_definition(log: list[Event], who: str, pair: tupl
     skipped = {s.by for s in state.skipped.get(pair, ())}
     free = who not in judged | held | skipped and pair not in state.adjudicated
     # A pair that is judged enough is closed even where a lease of it still runs.
-    room = len(judged | held) < state.settings.wanted(*pair)
+    room = len(judged | held) < state.settings.wanted(graded(*pair))
     assert state.is_open(pair, who, now) == (free and room)
 
 
@@ -270,11 +270,11 @@ def test_the_table_of_grades_counts_junk_as_the_lowest():
 def test_overlap_is_a_share_of_pairs_by_the_seed_alone(share: float):
     pairs = [(f"q{i % 50}", f"d{i}") for i in range(4000)]
     one, other = (SETUP.changed(overlap=share, seed=seed) for seed in (0, 1))
-    chosen = [one.wanted(*pair) == 2 for pair in pairs]
+    chosen = [one.wanted(graded(*pair)) == 2 for pair in pairs]
     # Four standard errors of a share.
     assert abs(np.mean(chosen) - share) <= 4 * np.sqrt(share * (1 - share) / len(pairs))
-    assert chosen == [one.wanted(*pair) == 2 for pair in pairs]
-    assert share in (0.0, 1.0) or chosen != [other.wanted(*pair) == 2 for pair in pairs]
+    assert chosen == [one.wanted(graded(*pair)) == 2 for pair in pairs]
+    assert share in (0.0, 1.0) or chosen != [other.wanted(graded(*pair)) == 2 for pair in pairs]
 
 
 @pytest.mark.parametrize(

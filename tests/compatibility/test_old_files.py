@@ -92,7 +92,7 @@ def test_a_store_has_what_the_model_said_last(campaign, name):
 def test_judging_goes_on_in_a_store(campaign, name):
     judged = {(query, doc) for query, doc, _ in CAMPAIGNS[name]["grades"]}
     new = next(t for t in campaign.next("cy", n=len(judged)) if (t.query, t.doc) not in judged)
-    campaign.record("cy", new.query, new.doc, 1)
+    campaign.answer("cy", (new.query, new.doc), grade=1)
     assert campaign.evaluate().scores.judged == CAMPAIGNS[name]["judged"] + 1
     assert campaign.refresh().judged == CAMPAIGNS[name]["judged"] + 1
 
@@ -126,7 +126,7 @@ def test_a_store_of_schema_1_is_migrated_and_goes_on(tmp_path):
         assert (campaign.state.phase, campaign.state.access.invited) == ("open", {})
         campaign.add_runs("eve", Runs.rows(["late"], ["q1"], ["new"]))
         (task,) = campaign.next("cy")
-        campaign.record("cy", task.query, task.doc, 1)
+        campaign.answer("cy", task.question, grade=1)
         assert campaign.refresh().judged in (expected["judged"], expected["judged"] + 1)
     assert copy_store(place, tmp_path / "copy.sqlite").faults == ()
 
