@@ -60,7 +60,7 @@ class Task(Record):
     question: Question
     asks: Annotated[
         str,
-        "The question: the ``grade`` of a document, a ``preference`` between two, the ``magnitude`` of each, ``lists``, "
+        "The question: the ``grade`` of a document, a ``preference`` between two, the ``magnitude`` of each, ``lists`` "
         "or another kind.",
     ] = "grade"
 

@@ -434,9 +434,7 @@ def test_changing_what_is_asked_keeps_the_answers(make: Make):
     (task,) = campaign.next("bob")
     assert (task.asks, task.other) == ("grade", "")
     assert len(campaign.collection.answers) == 2
-    with pytest.raises(
-        CampaignError, match="Assessors are asked for .*grades, lists; got 'all'"
-    ):
+    with pytest.raises(CampaignError, match=r"Assessors are asked for .*grades, lists; got 'all'"):
         campaign.change("eve", ask="all")
 
 
