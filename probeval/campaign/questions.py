@@ -120,7 +120,7 @@ class Kind(ABC):
 
     @abstractmethod
     def evidence(self, answers: Sequence[Answered | Settled]) -> Judgments | PairAnswers | None:
-        """What the model sees of answers that count: grades, or answers about two documents; None for nothing."""
+        """What the model sees of answers that count: about two documents, or None for nothing; of grades, judgments."""
 
     @abstractmethod
     def words(self, answer: Answered | Settled, first: str | None = None) -> Words:
