@@ -263,7 +263,7 @@ def known_answers(campaign: Campaign, ask: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("ask", ["grades", "preferences", "magnitudes", "threes"])
 def test_gold_and_repeated_questions_check_assessors_and_are_no_evidence(begin: Callable[..., Campaign], ask: str):
-    campaign = begin(ask, gold_share=0.25, repeat_share=0.25)
+    campaign = begin(ask, gold_share=0.25, repeat_share=0.25, overlap=1.0, depth=8)
     campaign.change_gold("eve", known_answers(campaign, ask), kind=ASKED[ask])
     gold = campaign.state.gold
     assert {question.kind for question in gold} == {ASKED[ask]}
