@@ -79,7 +79,7 @@ def walk(work: Callable[[], Any]) -> Counter[str]:
 
 
 def tasks(folder: Path) -> dict[str, Callable[[], Any]]:
-    """Three tasks on a small synthetic campaign: an evaluation with labels, a simulation, a judgment and the next pair."""
+    """Three tasks on a small synthetic campaign: an evaluation with labels, a simulation, a judgment and the next."""
     from probeval.campaign import Campaign
 
     campaign = probeval.synthetic_campaign(seed=1, systems=6, queries=8, depth=10)
