@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import probeval
-from probeval.campaign import Campaign, copy_store
+from probeval.campaign import Campaign, Question, copy_store
 from probeval.cli import main
 from probeval.data import Collection, Judgments, Runs, Scale, read_campaign, read_judgments, read_runs, write_campaign
 from probeval.data.spreadsheets import csv_text, restored_cell
@@ -79,7 +79,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
     ) as made:
         for i in range(0, len(made.pool), 3):
             for by, grade in ((NAMES[i % len(NAMES)], 2), (NAMES[(i + 1) % len(NAMES)], 0)):
-                made.record(by, *made.pool.label(i), grade)
+                made.answer(by, made.pool.label(i), grade=grade)
             made.comment(NAMES[i % len(NAMES)], *made.pool.label(i), BROKEN + SCRIPT)
             made.flag(NAMES[i % len(NAMES)], *made.pool.label(i), reason=SCRIPT)
         made.refresh()
@@ -186,7 +186,7 @@ def test_exports_and_backups(campaign: Campaign, tmp_path: Path):
     given = {
         (*pair, by): judgment.grade
         for pair in campaign.state.judged
-        for by, judgment in campaign.state.latest(pair).items()
+        for by, judgment in campaign.state.latest(Question(pair[0], pair[1:])).items()
     }
     rows = _check_csv(campaign.export("csv"))
     assert {(row[0], row[1], row[3]): float(row[2]) for row in rows[1:]} == given
@@ -203,7 +203,7 @@ def test_exports_come_back(carried: Collection, tmp_path: Path):
     bare = Collection("carried", carried.runs)
     with Campaign.create(tmp_path / "store.db", bare, metric="nDCG@5", scale=Scale.graded(2), model="uniform") as made:
         for i in range(20):
-            made.record(NAMES[i % len(NAMES)], *made.pool.label(i), i % 3)
+            made.answer(NAMES[i % len(NAMES)], made.pool.label(i), grade=i % 3)
         given = {(*pair, j.by): j.grade for pair, (j,) in made.state.judged.items()}
         for kind in ("csv", "jsonl"):
             assert _exported(made.export(kind), tmp_path / f"judgments.{kind}") == given
@@ -216,11 +216,11 @@ def test_names_that_a_format_cannot_carry_are_refused(tmp_path: Path):
     with pytest.raises(CampaignError, match="must not contain white space"):
         Campaign.create(tmp_path / "a.db", Collection("a", Runs.rows(["s"], [BROKEN], ["d"])), **settings)
     with Campaign.create(tmp_path / "b.db", Collection("b", Runs.rows(["s"], ["#q"], ["d"])), **settings) as made:
-        made.record("ann", "#q", "d", 1)
+        made.answer("ann", ("#q", "d"), grade=1)
         with pytest.raises(DataError, match="a TREC file cannot hold '#q'"):  # it would be a comment there
             made.export("qrels")
         with pytest.raises(CampaignError, match="must be one line of text"):
-            made.record(BROKEN, "#q", "d", 1)
+            made.answer(BROKEN, ("#q", "d"), grade=1)
 
 
 @pytest.mark.slow
@@ -236,7 +236,7 @@ def test_pages(campaign: Campaign, browser: Browser):
             pair = form.locator("[name=query]").input_value(), form.locator("[name=doc]").input_value()
             page.keyboard.press("1")
             page.wait_for_function("n => Number(document.getElementById('page').dataset.turn || 0) > n", arg=_)
-            assert campaign.state.latest(pair)[NAMES[0]].grade == 1
+            assert campaign.state.latest(Question(pair[0], pair[1:]))[NAMES[0]].grade == 1
             assert page.evaluate("window.stolen") is None
         page.close()
     finally:

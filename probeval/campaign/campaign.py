@@ -279,6 +279,11 @@ class Campaign(Described):
         return self._material(state).docs.union(doc for question in state.gold for doc in question.documents)
 
     @property
+    def material(self) -> Material:
+        """What is asked about."""
+        return self._material(self.state)
+
+    @property
     def known_material(self) -> Material:
         """What is asked about, by the state as this process read it last."""
         return self._material(self._log.known)
@@ -627,10 +632,10 @@ class Campaign(Described):
 
     @property
     def is_behind(self) -> bool:
-        """Whether there are judgments that the latest snapshot does not include, or no snapshot at all."""
+        """Whether the model has not run on all judgments; false if what is asked about has no model."""
         state = self.state
         snapshot = self._log.snapshot
-        return snapshot is None or snapshot.number < state.changed
+        return self.has_runs and (snapshot is None or snapshot.number < state.changed)
 
     def hand_out(
         self, tasks: Sequence[Task], tool: str, folder: str | Path, *, docs: Mapping[str, str] | None = None
@@ -670,6 +675,7 @@ class Campaign(Described):
         The parameters are those of :func:`probeval.campaign.read_incoming`.
         """
         file, who = Path(path), as_name(by, "the importer of a file")
+        self._candidates(self.state)
         incoming = read_incoming(
             file, file_format, queries=self.queries, scale=self.scale, assessor=assessor, machines=machines, docs=docs
         )

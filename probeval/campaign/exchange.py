@@ -263,6 +263,8 @@ class ExportFormat(Record):
         Whether the log is read for it.
     asks
         The kind of question whose answers it has; empty for all.
+    use
+        What to do with the file, for people, with ``{file}`` and the ``{scale}`` of its grades.
     """
 
     name: str
@@ -272,6 +274,7 @@ class ExportFormat(Record):
     text: Callable[[State, Sequence[Event], Material], str]
     needs_log: bool = False
     asks: str = GRADE
+    use: str = "Read them elsewhere with --scale {scale}."
 
 
 def export_formats() -> dict[str, ExportFormat]:
@@ -395,6 +398,7 @@ EXPORTS = (
         "text/csv",
         lambda state, *_: csv_text(pd.DataFrame(answer_rows(state), columns=list(ANSWER_COLUMNS))),
         asks=COMPARISON,
+        use="Read them elsewhere with --preferences {file}.",
     ),
     ExportFormat(
         "answers-jsonl",
@@ -403,6 +407,7 @@ EXPORTS = (
         "application/x-ndjson",
         lambda state, *_: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in answer_rows(state)),
         asks=COMPARISON,
+        use="Read them elsewhere with --preferences {file}.",
     ),
     ExportFormat(
         "lists",
@@ -411,6 +416,7 @@ EXPORTS = (
         "text/csv",
         lambda state, _, material: list_answers(state, material).export("csv"),
         asks=LISTS,
+        use="Report them with probeval users report --answers {file}.",
     ),
     ExportFormat(
         "lists-jsonl",
@@ -419,6 +425,7 @@ EXPORTS = (
         "application/x-ndjson",
         lambda state, _, material: list_answers(state, material).export("jsonl"),
         asks=LISTS,
+        use="Report them with probeval users report --answers {file}.",
     ),
     ExportFormat(
         "log",
@@ -428,6 +435,7 @@ EXPORTS = (
         _log,
         needs_log=True,
         asks="",
+        use="",
     ),
 )
 

@@ -413,8 +413,8 @@ class Store:
             known = row["kind"] in event_classes()
             why = f"{type(error).__name__}: {error}" if known else f"unknown kind {row['kind']!r}"
             raise StoreError(
-                f"{self.name}: event {row['number']} cannot be read ({why:.100}). It is damaged, or written by a newer "
-                "probeval. Update probeval, or restore a backup."
+                f"{self.name}: event {row['number']} cannot be read ({why:.100}). It is damaged, written by a newer "
+                "probeval, or of a kind of question of one's own: restore a backup, update probeval, or --import it."
             ) from None
 
     @staticmethod

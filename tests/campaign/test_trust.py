@@ -275,7 +275,7 @@ def test_an_event_that_cannot_be_read_is_a_store_error(
         connection.execute(sa.text(f"UPDATE probeval_event SET {change} WHERE number = 2".replace(":", r"\:")))
     with Campaign.open(store) as again, pytest.raises(StoreError, match=says) as refused:
         _ = again.state
-    assert "Update probeval, or restore a backup" in str(refused.value)
+    assert "restore a backup, update probeval" in str(refused.value)
 
 
 @on_both_databases

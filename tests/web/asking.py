@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes, urlencode
 from starlette.types import ASGIApp, Message
 
 T = TypeVar("T")
-FIELD = re.compile(r'name="(mark|request|query|doc|left|right|judgment)" value="([^"]*)"')
+FIELD = re.compile(r'name="(mark|request|kind|query|doc|left|right|judgment)" value="([^"]*)"')
 
 
 def run(work: Coroutine[object, object, T]) -> T:

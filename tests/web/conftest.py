@@ -12,7 +12,7 @@ import pytest
 
 from probeval.campaign import Campaign, Role
 from probeval.campaign.access import digest_token
-from probeval.campaign.access_decisions import SignIn
+from probeval.campaign.people import SignIn
 from probeval.data import Collection, Scale
 from probeval.relevance import synthetic_campaign
 from probeval.web import Assessor, Board, Document, Limiter, Roster, application

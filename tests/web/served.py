@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 from tests.campaign.nursery import Process, start_python
 
-FIELD = re.compile(r'name="(mark|request|query|doc)" value="([^"]*)"')
+FIELD = re.compile(r'name="(mark|request|kind|query|doc)" value="([^"]*)"')
 FORM = re.compile(r'<form method="post" action="/judge".*?</form>', re.DOTALL)
 COMMAND = "import sys; from probeval.cli import main; sys.argv[0] = 'probeval'; main()"
 # The model of a small campaign takes less time than a process of its own takes to start.

@@ -20,7 +20,7 @@ def disputed(campaign: Campaign) -> list[tuple[str, str]]:
     near, wide = campaign.pool.label(0), campaign.pool.label(1)
     for pair, grades in ((near, (1, 2)), (wide, (0, 2))):
         for who, grade in zip(("ann", "bob"), grades, strict=True):
-            campaign.record(who, *pair, grade)
+            campaign.answer(who, pair, grade=grade)
     return [wide, near]
 
 
@@ -31,7 +31,7 @@ def test_everything_about_a_pair_is_on_the_page(open_page: Open, campaign: Campa
     campaign.change("eve", grade_words=("no", "partly", "yes, really"))
     campaign.comment("bob", query, doc, f"It sings. {SCRIPT}")
     campaign.flag("ann", query, doc, reason="no text at all")
-    campaign.skip("cid", query, doc, reason="wrong language")
+    campaign.skip("cid", (query, doc), reason="wrong language")
     page = open_page(who=EVE, documents={doc: Document(f"A bird. {SCRIPT}", "Of birds")}).get("/adjudicate").text
     for text in (
         "Disagreement 1 of 2.",

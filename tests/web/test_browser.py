@@ -178,9 +178,9 @@ def team(
         lines = [{"doc": doc, "title": hostile, "text": f"A BÍRD in {doc}. {hostile}"} for doc in campaign.pool.docs]
         docs = put("documents.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
         for i in range(3):
-            campaign.record("bob", *campaign.pool.label(i), 2)
+            campaign.answer("bob", campaign.pool.label(i), grade=2)
             campaign.comment("bob", *campaign.pool.label(i), f"mine: {hostile}")
-            campaign.record("cid", *campaign.pool.label(i), 0)
+            campaign.answer("cid", campaign.pool.label(i), grade=0)
         campaign.refresh()
         yield campaign, serve(campaign.address[0], "--docs", docs, "--assessor", "ann")
 
@@ -299,7 +299,7 @@ def _check_the_owners_page(new_page: NewPage, campaign: Campaign, server: Served
     page.goto(server.url + "/overview")
     page.locator("#queries-fold summary").click()  # folded by the reader, and stays so
     assert "Adjudicate 3 pairs" in page.locator(".next").inner_text()
-    campaign.adjudicate("eve", *campaign.state.disagreements[0], 1)
+    campaign.settle("eve", campaign.state.disagreements[0], grade=1)
     page.get_by_text("Adjudicate 2 pairs on which assessors differ.").wait_for()
     assert page.locator("#queries-fold").get_attribute("open") is None
     assert page.evaluate("window.stolen") is None

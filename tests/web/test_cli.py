@@ -61,7 +61,7 @@ def test_what_assessors_will_miss_is_said(
     docs = tmp_path / "docs.csv"
     docs.write_text(f"doc,text\n{campaign.pool.docs[0]},a text\n")
     assert probeval("judge", place, "--docs", docs).err.splitlines() == [
-        f"1 of {len(campaign.pool.docs)} documents of the pool are in {docs}.",
+        f"1 of {len(campaign.pool.docs)} documents to show are in {docs}.",
         "Open this address in a browser. Ctrl+C stops the server.",
     ]
 
@@ -96,7 +96,7 @@ def test_a_new_store_is_for_its_owner_only(tmp_path: Path, small: Collection):
     try:
         with Campaign.create(tmp_path / "new.db", small, metric="nDCG@5", model="uniform") as campaign:
             with campaign.serving():
-                campaign.record("ann", *campaign.pool.label(0), 1)
+                campaign.answer("ann", campaign.pool.label(0), grade=1)
                 modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.glob("new.db*")}
             copy_store(tmp_path / "new.db", tmp_path / "copy.db")
     finally:

@@ -28,11 +28,11 @@ def _events(campaign: Campaign, kind: type) -> list:
 
 
 def _compare(client: Client, page: Answer, **fields: str) -> Answer:
-    return client.post("/compare", {**page.form("/compare"), **fields})
+    return client.post("/judge", {**page.form("/judge"), **fields})
 
 
 def _docs(page: Answer) -> tuple[str, str]:
-    form = page.form("/compare")
+    form = page.form("/judge")
     return form["left"], form["right"]
 
 
@@ -56,7 +56,7 @@ def test_a_preference_is_kept_and_the_next_question_comes(open_page: Open, campa
     (answer,) = _events(campaign, Compared)
     assert (answer.by, answer.query, answer.left, answer.right) == (
         "owner",
-        first.form("/compare")["query"],
+        first.form("/judge")["query"],
         left,
         right,
     )
@@ -88,17 +88,17 @@ WRONG = [
     ({"choice": "equal", "relevant": "chosen"}, 422, "neither was chosen"),
     ({"choice": "left", "relevant": "all"}, 422, "got 'all'"),
     ({"choice": "left", "right": "no such document"}, 422, "no run retrieves"),
-    ({"choice": "left", "left": "", "right": ""}, 422, "no run retrieves"),
+    ({"choice": "left", "left": "", "right": ""}, 422, "cannot be compared with itself"),
     ({"choice": "left", "better": "yes"}, 400, "Unknown form field"),
     ({"choice": "left" * 9}, 400, "at most 10 characters"),
     ({"choice": "left", "seconds": "-1"}, 400, "must be a number of seconds"),
     ({"choice": "left", "mark": "forged"}, 403, "earlier session"),
-    ({"left_number": "0", "right_number": "1"}, 400, "left document must be above 0, got '0'"),
-    ({"left_number": "2", "right_number": ""}, 400, "right document must be above 0, got ''"),
-    ({"left_number": "2", "right_number": "-1"}, 400, "right document must be above 0"),
-    ({"left_number": "nan", "right_number": "1"}, 400, "left document must be above 0"),
-    ({"left_number": "1e999", "right_number": "1"}, 400, "left document must be above 0"),
-    ({"left_number": "٣", "right_number": "1"}, 400, "left document must be above 0"),
+    ({"left_number": "0", "right_number": "1"}, 422, "left document must be above 0, got '0'"),
+    ({"left_number": "2", "right_number": ""}, 422, "right document must be above 0, got ''"),
+    ({"left_number": "2", "right_number": "-1"}, 422, "right document must be above 0"),
+    ({"left_number": "nan", "right_number": "1"}, 422, "left document must be above 0"),
+    ({"left_number": "1e999", "right_number": "1"}, 422, "left document must be above 0"),
+    ({"left_number": "٣", "right_number": "1"}, 422, "left document must be above 0"),
 ]
 
 
@@ -117,13 +117,13 @@ def test_a_wrong_answer_is_refused_in_one_line_and_changes_nothing(open_page: Op
 def test_an_answer_from_elsewhere_or_after_a_revocation_is_refused(open_page: Open, comparing: Campaign):
     ann = open_page(who=ANN)
     page = ann.get("/")
-    form = {**page.form("/compare"), "choice": "left"}
-    assert ann.post("/compare", form, {"origin": "http://evil.test"}).status == 403
-    assert ann.ask("POST", "/compare", {"content-type": "text/plain"}, b"choice=left").status == 415
+    form = {**page.form("/judge"), "choice": "left"}
+    assert ann.post("/judge", form, {"origin": "http://evil.test"}).status == 403
+    assert ann.ask("POST", "/judge", {"content-type": "text/plain"}, b"choice=left").status == 415
     eve = open_page(who=EVE)
-    assert eve.post("/compare", form).status == 403  # another person's form
+    assert eve.post("/judge", form).status == 403  # another person's form
     comparing.people.revoke("eve", "ann")
-    refused = ann.post("/compare", form)
+    refused = ann.post("/judge", form)
     assert refused.status == 401
     assert not _events(comparing, Compared)
 
@@ -144,8 +144,8 @@ def test_two_assessors_never_get_the_same_question(open_page: Open, comparing: C
     ann, eve = open_page(who=ANN), open_page(who=EVE)
     pages = [client.get("/") for client in (ann, eve)]
     for _ in range(4):
-        assert {pages[0].form("/compare")["query"], *_docs(pages[0])} != {
-            pages[1].form("/compare")["query"],
+        assert {pages[0].form("/judge")["query"], *_docs(pages[0])} != {
+            pages[1].form("/judge")["query"],
             *_docs(pages[1]),
         }
         pages = [_compare(client, page, choice="left") for client, page in zip((ann, eve), pages, strict=True)]
@@ -175,14 +175,14 @@ def test_skips_and_flags_of_two_documents(open_page: Open, comparing: Campaign):
     page = client.get("/")
     docs = _docs(page)
     assert 'name="doc" value="' + docs[1] in page.text
-    page = client.post("/flag", {**page.form("/compare"), "doc": docs[1], "text": "wrong language"})
+    page = client.post("/flag", {**page.form("/judge"), "doc": docs[1], "text": "wrong language"})
     assert _docs(page) == docs
     assert f"Your flag of {docs[1]} . wrong language" in _said(page.text)
     page = client.post("/skip", {**page.form("/skip"), "text": "no text"})
     assert set(_docs(page)) != set(docs)
     assert [(event.doc, event.reason) for event in _events(comparing, Flagged)] == [(docs[1], "wrong language")]
     (skip,) = _events(comparing, Skipped)
-    assert ({skip.doc, skip.other}, skip.reason) == ({*docs}, "no text")
+    assert ({*skip.documents}, skip.reason) == ({*docs}, "no text")
 
 
 def test_the_follow_up_is_asked_if_the_campaign_asks_it(open_page: Open, comparing: Campaign):
@@ -215,12 +215,10 @@ def test_a_mixed_campaign_asks_both_ways(open_page: Open, campaign: Campaign):
     client = open_page()
     page = client.get("/")
     for _ in range(30):
-        if 'action="/compare"' in page.text:
-            page = _compare(client, page, choice="left")
-        elif 'action="/judge"' in page.text:
-            page = client.post("/judge", {**page.form("/judge"), "grade": "1"})
-        else:
+        if 'action="/judge"' not in page.text:
             break
+        form = page.form("/judge")
+        page = client.post("/judge", form | ({"grade": "1"} if form["kind"] == "grade" else {"choice": "left"}))
         assert page.status == 200
     assert len(_events(campaign, Compared)) > 5 < len(_events(campaign, Judged))
     last = max(_events(campaign, Compared) + _events(campaign, Judged), key=lambda event: event.number)
@@ -229,8 +227,8 @@ def test_a_mixed_campaign_asks_both_ways(open_page: Open, campaign: Campaign):
 
 def test_without_our_script_a_form_leads_back_to_the_page(open_page: Open, comparing: Campaign):
     client = open_page()
-    form = {**client.get("/").form("/compare"), "choice": "left"}
-    answer = client.post("/compare", form, {"x-part": ""})
+    form = {**client.get("/").form("/judge"), "choice": "left"}
+    answer = client.post("/judge", form, {"x-part": ""})
     assert (answer.status, answer.headers["location"]) == (303, "/")
     assert len(comparing.state.compared) == 1
 
@@ -238,9 +236,9 @@ def test_without_our_script_a_form_leads_back_to_the_page(open_page: Open, compa
 def test_contradicting_answers_are_settled_with_both_documents_on_screen(open_page: Open, comparing: Campaign):
     (task,) = comparing.next("bob")
     low, high = sorted((task.doc, task.other))
-    comparing.answer("bob", task.query, low, high, "left", relevant="chosen", comment=f"bob's {SCRIPT}")
-    comparing.answer("cid", task.query, low, high, "right")
-    comparing.answer("dee", task.query, high, low, "right")  # the same as bob, the other way round
+    comparing.answer("bob", (task.query, low, high), choice="left", relevant="chosen", comment=f"bob's {SCRIPT}")
+    comparing.answer("cid", (task.query, low, high), choice="right")
+    comparing.answer("dee", (task.query, high, low), choice="right")  # the same as bob, the other way round
     owner = open_page(who=EVE, board=Board(comparing))
     page = owner.get("/adjudicate")
     said = _said(page.text)
@@ -259,7 +257,7 @@ def test_contradicting_answers_are_settled_with_both_documents_on_screen(open_pa
     assert "as right is better" in _said(done.text)
     (settled,) = comparing.state.settled.values()
     assert (settled.by, settled.choice, settled.left, settled.reason) == ("eve", "right", low, "newer")
-    again = owner.get(f"/adjudicate?query={task.query}&doc={high}&other={low}")
+    again = owner.get(f"/adjudicate?kind=comparison&query={task.query}&left={high}&right={low}")
     assert "Settled by eve as right is better lower is better : newer ." in _said(again.text)
     assert open_page(who=ANN).get("/adjudicate").status == 403
 
@@ -283,8 +281,8 @@ def test_the_owner_sees_how_good_the_answers_are(open_page: Open, comparing: Cam
     page = client.get("/")
     for _ in range(12):
         page = _compare(client, page, choice="left", relevant="both", seconds="0.01")
-    query, low, high = next(iter(comparing.state.compared))
-    comparing.answer("bob", query, low, high, "equal", relevant="neither")
+    (question, *_) = comparing.state.answers
+    comparing.answer("bob", question, choice="equal", relevant="neither")
     said = _said(open_page(board=Board(comparing)).get("/overview").text)
     owner = {each.assessor: each for each in comparing.status().comparers}["owner"]
     sentences = [*comparer_sentences(comparing.status().comparers)]
@@ -300,13 +298,13 @@ def test_the_owner_sees_how_good_the_answers_are(open_page: Open, comparing: Cam
 
 def test_a_gold_comparison_looks_like_any_other(open_page: Open, comparing: Campaign):
     comparing.change("eve", gold_share=0.99)
-    comparing.change_gold_orders("eve", {"q1": [("known-1", "known-2")]})
+    comparing.change_gold("eve", {"q1": [("known-1", "known-2")]}, kind="comparison")
     client = open_page()
     page = client.get("/")
     left, right = _docs(page)
     assert {left, right} == {"known-1", "known-2"}
     assert "gold" not in page.text
-    page = client.post("/flag", {**page.form("/compare"), "doc": left, "text": "odd"})
+    page = client.post("/flag", {**page.form("/judge"), "doc": left, "text": "odd"})
     assert f"Your flag of {left} . odd" in _said(page.text)
     page = _compare(client, page, choice="left" if left == "known-2" else "right")
     assert page.status == 200

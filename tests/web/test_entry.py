@@ -155,14 +155,14 @@ def test_late_runs_and_their_documents_reach_an_open_page(
     board = Board(campaign)
     client = open_page(documents=documents, board=board)
     for i in range(len(campaign.pool)):
-        campaign.record("owner", *campaign.pool.label(i), 1)
+        campaign.answer("owner", campaign.pool.label(i), grade=1)
     assert "Nothing is left for you" in client.get("/").text
     with Campaign.open(campaign.address[0]) as elsewhere:
         elsewhere.add_runs("eve", Runs.rows(["late"], [query], ["late-1"]))
     page = client.get("/")
     assert "a late text" in page.text
     assert client.post("/judge", {**page.form("/judge"), "grade": "2"}).status == 200
-    assert board.look().judged == len(campaign.pool)
+    assert board.look().status.made == len(campaign.pool)
     assert "other" not in documents
 
 
@@ -198,7 +198,7 @@ def test_only_owners_see_the_place_of_a_failure(
     def fails(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(campaign, "record_and_next", fails)
+    monkeypatch.setattr(campaign, "answer_and_next", fails)
     monkeypatch.setattr(campaign, "next", fails)
     for answer in (client.post("/judge", form), client.get("/")):
         assert answer.status == 503

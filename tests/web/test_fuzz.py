@@ -23,7 +23,7 @@ from tests.web.conftest import ANN, EVE, HOST, invite
 
 pytestmark = pytest.mark.slow
 PATHS = [
-    *("/", "/judge", "/compare", "/undo", "/skip", "/flag", "/comment", "/progress", "/overview", "/adjudicate"),
+    *("/", "/judge", "/judge", "/undo", "/skip", "/flag", "/comment", "/progress", "/overview", "/adjudicate"),
     *("/settle", "/login", "/logout", "/join/{token}", "/export/{format}", "/media/{key}", "/static/{name}"),
 ]
 EXAMPLES = 200
@@ -43,8 +43,8 @@ def clients(tmp_path_factory: pytest.TempPathFactory, small: Collection) -> Iter
     bare = replace(small, judgments=None)
     with Campaign.create(file, bare, metric="nDCG@5", scale=Scale.graded(2), model="uniform") as campaign:
         campaign.refresh()
-        campaign.record("ann", *campaign.pool.label(0), 0)
-        campaign.record("bob", *campaign.pool.label(0), 2)
+        campaign.answer("ann", campaign.pool.label(0), grade=0)
+        campaign.answer("bob", campaign.pool.label(0), grade=2)
         invite(campaign, ANN, EVE)
         app = application(
             campaign,
@@ -111,7 +111,7 @@ def test_forms_of_ones_own_with_anything_in_them(clients: tuple[Campaign, list[C
 
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
     @given(
-        path=st.sampled_from(["/judge", "/compare", "/skip", "/flag", "/comment", "/settle", "/undo"]),
+        path=st.sampled_from(["/judge", "/judge", "/skip", "/flag", "/comment", "/settle", "/undo"]),
         pair=st.one_of(st.sampled_from(pairs), st.tuples(words, words)),
         grade=st.one_of(st.sampled_from(["0", "1", "2"]), words),
         text=st.text(max_size=200),
@@ -124,7 +124,7 @@ def test_forms_of_ones_own_with_anything_in_them(clients: tuple[Campaign, list[C
         before = campaign.state.number
         form = {"mark": EVE.mark, "query": pair[0], "doc": pair[1], "request": request}
         form |= {"grade": grade, "text": text, "judgment": judgment}
-        if path == "/compare":
+        if path == "/judge":
             form |= {"left": pair[1], "right": other, "choice": choice}
         answer = owner.post(path, form)
         assert answer.status in {200, 303, 400, 422}, answer.text
@@ -133,7 +133,7 @@ def test_forms_of_ones_own_with_anything_in_them(clients: tuple[Campaign, list[C
         elif path in ("/judge", "/settle"):
             assert pair in pairs
             assert grade in ("0", "1", "2")
-        elif path == "/compare":
+        elif path == "/judge":
             assert pair in pairs
             assert (pair[0], other) in campaign._candidates(campaign.state).retrieved
             assert choice in ("left", "right", "equal")

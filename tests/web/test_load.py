@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probeval.campaign import Campaign, Judged, Leased, Released, Role, Skipped, Store, Withdrawn, check_store
+from probeval.campaign import Campaign, Judged, Leased, Question, Released, Role, Skipped, Store, Withdrawn, check_store
 from probeval.data import Collection, Scale, read_campaign
 from probeval.relevance import SyntheticCampaign, synthetic_campaign
 from probeval.web import Assessor
@@ -131,8 +131,8 @@ class Ledger:
         self._campaign = campaign
         self._number = 0
         self._tokens: set[str | None] = set()
-        self._held: dict[tuple[str, str], dict[str, float]] = {}
-        self.judged: dict[tuple[str, str], Judged] = {}
+        self._held: dict[Question, dict[str, float]] = {}
+        self.judged: dict[Question, Judged] = {}
 
     def check(self, acknowledged: list[str]) -> None:
         """Check the events since the last look, and that these judgments are in the log."""
@@ -140,16 +140,16 @@ class Ledger:
             assert event.number == self._number + 1
             self._number = event.number
             if isinstance(event, Leased):
-                held = self._held.setdefault(event.pair, {})
+                held = self._held.setdefault(event.question, {})
                 assert not [who for who, until in held.items() if who != event.by and until > event.time], event
                 held[event.by] = event.until
             elif isinstance(event, (Judged, Released, Skipped, Withdrawn)):
-                self._held.get(event.pair, {}).pop(event.by, None)
+                self._held.get(event.question, {}).pop(event.by, None)
             if isinstance(event, Judged):
                 assert event.token not in self._tokens, event
-                assert event.pair not in self.judged, event
+                assert event.question not in self.judged, event
                 self._tokens.add(event.token)
-                self.judged[event.pair] = event
+                self.judged[event.question] = event
         assert set(acknowledged) <= self._tokens
 
 
@@ -282,7 +282,7 @@ def _made(store: Path, collection: Collection, events: int) -> None:
         def work(who: str) -> None:
             (task,) = campaign.next(who)
             while campaign.known_state.number < events:
-                _, (task,) = campaign.record_and_next(who, task.query, task.doc, 1, token=f"{who} {task.doc}")
+                _, (task,) = campaign.answer_and_next(who, task.question, grade=1, token=f"{who} {task.doc}")
 
         list(pool.map(work, [f"b{i:02d}" for i in range(20)] if events else []))
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from probeval.campaign import Campaign, Commented, Flagged, Judged, Leased, Skipped, Withdrawn
+from probeval.campaign.kinds.grade import grade_buttons
 from probeval.data import Scale
 from probeval.web import Board, Roster, read_documents
-from probeval.web.judging import SKIP_REASONS, grade_buttons
+from probeval.web.judging import SKIP_REASONS
 from tests.web.asking import Answer, Client
 from tests.web.browsing import PATIENCE
 from tests.web.conftest import ANN, EVE, SCRIPT, TOKENS
@@ -65,7 +66,7 @@ def test_undo_goes_back_one_by_one(open_page: Open, campaign: Campaign):
 
 
 def test_undo_takes_back_only_ones_own(open_page: Open, campaign: Campaign):
-    campaign.record("bob", *campaign.pool.label(0), 1)
+    campaign.answer("bob", campaign.pool.label(0), grade=1)
     number = _events(campaign, Judged)[0].number
     client = open_page(who=ANN)
     form = {**client.get("/").form("/judge"), "judgment": str(number)}
@@ -89,7 +90,7 @@ def test_skip_comment_and_flag(open_page: Open, campaign: Campaign):
     assert page.form("/judge")["doc"] != form["doc"]
     assert [event.text for event in _events(campaign, Commented)] == ["two\nlines", "and more"]
     assert [event.reason for event in _events(campaign, Flagged)] == ["wrong language"]
-    assert [event.doc for event in _events(campaign, Skipped)] == [form["doc"]]
+    assert [event.documents for event in _events(campaign, Skipped)] == [(form["doc"],)]
     assert client.post("/comment", {**page.form("/comment"), "text": "  "}).status == 400
 
 
@@ -188,7 +189,7 @@ def test_a_query_without_a_text_says_so_and_gets_one_while_the_page_is_open(open
 
 def test_the_board_follows_the_campaign(campaign: Campaign):
     with Board(campaign, pause=0.01) as board:
-        campaign.record("ann", *campaign.pool.label(0), 1)
+        campaign.answer("ann", campaign.pool.label(0), grade=1)
         for _ in range(500):
             if board.standing.status.judged:
                 break
@@ -219,8 +220,8 @@ def test_the_ranking_is_the_owners_unless_it_is_shown_to_all(open_page: Open, ca
 
 def test_the_owner_settles_disagreements_and_exports(open_page: Open, campaign: Campaign):
     pair = campaign.pool.label(0)
-    campaign.record("ann", *pair, 0)
-    campaign.record("bob", *pair, 2)
+    campaign.answer("ann", pair, grade=0)
+    campaign.answer("bob", pair, grade=2)
     owner = open_page(who=EVE)
     assert "Adjudicate 1 pair on which assessors differ." in owner.get("/overview").text
     form = owner.get("/adjudicate").form("/settle")
@@ -307,8 +308,8 @@ def test_the_owners_page_and_its_part(open_page: Open, campaign: Campaign):
     campaign.refresh()
     for i in range(12):
         pair = campaign.pool.label(i)
-        campaign.record("ann", *pair, i % 3)
-        campaign.record("bob", *pair, min(2, i % 3 + (i == 3)))
+        campaign.answer("ann", pair, grade=i % 3)
+        campaign.answer("bob", pair, grade=min(2, i % 3 + (i == 3)))
     campaign.refresh(forecast=True)
     client = open_page(who=EVE)
     whole, part = client.get("/overview").text, client.get("/overview", {"x-part": "1"}).text

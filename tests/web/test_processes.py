@@ -96,7 +96,7 @@ def test_a_server_that_is_stopped_right_after_its_address(campaign: Campaign, se
         code, shown, _ = _end(server)
         assert code == 0, shown
         assert "Traceback" not in shown
-        assert shown.splitlines()[-1] == "Stopped. All saved judgments are in the store."
+        assert shown.splitlines()[-1] == "Stopped. All saved answers are in the store."
 
 
 @pytest.mark.slow

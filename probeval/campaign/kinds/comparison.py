@@ -119,6 +119,7 @@ class Comparison(Kind):
     answered = Compared
     settled = ComparisonAdjudicated
     gold = GoldOrdersChanged
+    keys = MappingProxyType({"l": "left", "r": "right", "=": "equal", "b": " ".join(BOTH_BAD)})
 
     def question(self, query: str, documents: Sequence[str]) -> Question:
         """The question about two documents, whichever is on the left."""
@@ -164,6 +165,22 @@ class Comparison(Kind):
         """The choice and which documents are relevant, or the numbers."""
         choice, relevant = BOTH_BAD if form["bad"] else (form["choice"], form["relevant"])
         return {"choice": choice, "relevant": relevant, "numbers": _numbers(form)}
+
+    def prompt(self, setup: Setup) -> str:
+        """The keys, or numbers to follow; and the second question if it is asked."""
+        if setup.ask == "magnitudes":
+            return "A number for each, such as 30 10"
+        choices = "l left, r right" if setup.forced else "l left, r right, = equal, b both bad"
+        return f"Which is better? {choices}" + ("; then both, chosen or neither relevant" if setup.follow_up else "")
+
+    def typed(self, words: Sequence[str]) -> dict[str, Any]:
+        """The choice and perhaps which documents are relevant; or two numbers."""
+        if len(words) > 2:
+            raise CampaignError(f"An answer about two documents has at most 2 words, got {len(words)}.")
+        if words and MAGNITUDE.fullmatch(words[0]):
+            left, right = words[0], "".join(words[1:])
+            return self.parse(dict.fromkeys(self.fields, "") | {"left_number": left, "right_number": right})
+        return super().typed(words)
 
     def evidence(self, answers: Sequence[Answered | Settled]) -> PairAnswers | None:
         """The answers as data; None without any."""

@@ -95,6 +95,13 @@ class Grade(Kind):
         text = form["grade"]
         return {"grade": float(text) if NUMBER.fullmatch(text) else text}
 
+    def prompt(self, setup: Setup) -> str:
+        """The grades, with what each means if that was said."""
+        scale, words = setup.scale, setup.grade_words
+        if words:
+            return "Grade? " + ", ".join(f"{grade:g} {word}" for grade, word in zip(scale.grades, words, strict=True))
+        return f"Grade? {scale.grades[0]:g} to {scale.grades[-1]:g}"
+
     def evidence(self, answers: Sequence[Answered | Settled]) -> Judgments:
         """The grades."""
         given = cast("Sequence[Judged | Adjudicated]", answers)

@@ -76,6 +76,8 @@ class Lists(Kind):
     fields = MappingProxyType({"choice": 10, "good": 5})
     answered = ListsCompared
     by_everyone = True
+    of_runs = False
+    keys = MappingProxyType({"l": "left", "r": "right", "=": "same", "y": "yes", "n": "no"})
 
     def question(self, query: str, documents: Sequence[str]) -> Question:
         """The question about these two lists."""
@@ -110,6 +112,10 @@ class Lists(Kind):
     def parse(self, form: Mapping[str, str]) -> dict[str, Any]:
         """The better list, and whether it is good."""
         return {"choice": form["choice"], "good": GOOD.get(form["good"], form["good"])}
+
+    def prompt(self, setup: Setup) -> str:
+        """Both questions."""
+        return "Which list is better, and is it good? l left, r right, = no difference; then y or n, such as l y"
 
     def evidence(self, answers: Sequence[Answered | Settled]) -> None:
         """Nothing: answers about lists tell what measures are worth, not which documents are relevant."""
@@ -156,8 +162,15 @@ class ListMaterial(Material):
         question = self.questions[_number(name)]
         return question.a if name.endswith("a") else question.b
 
+    def score(self, name: str) -> float:
+        """The score of a list."""
+        question = self.questions[_number(name)]
+        return question.score_a if name.endswith("a") else question.score_b
+
     def check(self, question: Question) -> Question:
         """The question, if it is one of these; otherwise an error."""
+        if question.kind != LISTS:
+            raise CampaignError(f"Users are asked about two lists, not for a {question.kind}.")
         number = _number(question.documents[0])
         if number >= len(self.questions):
             raise CampaignError(f"Questions go from 0 to {len(self.questions) - 1}, got {number}.")
