@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import probeval
-from probeval.campaign import Campaign, Study
+from probeval.campaign import Campaign
 from probeval.relevance import SyntheticCampaign
 from probeval.satisfaction import choose_lists
 
@@ -104,7 +104,7 @@ def judge_some(store: Path, rng: np.random.Generator) -> None:
             if who == "bob" and rng.random() < 0.4:
                 grade = min(grade + 1, 2)
                 campaign.comment("bob", task.query, task.doc, "It helps to understand the question.")
-            campaign.record(who, task.query, task.doc, grade, seconds=6.5)
+            campaign.answer(who, task.question, grade=grade, seconds=6.5)
             if turn % 10 == 9:
                 campaign.refresh(forecast=turn == 99)
         write_documents(campaign, store, rng)
@@ -132,7 +132,7 @@ def compare_some(store: Path, rng: np.random.Generator) -> None:
         repeat_share=0.1,
         clock=lambda: now,
     ) as campaign:
-        campaign.change_gold_orders("eve", known_orders(grades))
+        campaign.change_gold("eve", known_orders(grades), kind="comparison")
         campaign.refresh()
         for turn in range(240):
             who = ("ann", "bob", "cid")[turn % 3]
@@ -143,8 +143,8 @@ def compare_some(store: Path, rng: np.random.Generator) -> None:
             relevant = ("neither", "chosen", "both")[sum(grade > 0 for grade in (left, right))]
             if who == "cid":
                 choice, relevant = ("left" if rng.random() < 0.7 else "right"), "both"
-            about = (who, task.query, task.doc, task.other, choice)
-            campaign.answer(*about, relevant=relevant, seconds=rng.uniform(1, 3) if who == "cid" else rng.uniform(4, 8))
+            seconds, shown = rng.uniform(1, 3) if who == "cid" else rng.uniform(4, 8), task.documents
+            campaign.answer(who, task.question, shown=shown, choice=choice, relevant=relevant, seconds=seconds)
         campaign.refresh()
         write_documents(campaign, store, rng)
 
@@ -168,13 +168,13 @@ def ask_users(store: Path, rng: np.random.Generator) -> None:
     collection = SyntheticCampaign(queries=6, systems=6, depth=10).draw(rng)
     chosen = choose_lists(collection.runs, collection.judgments, "nDCG@5", pairs=20, rng=rng)
     texts = {query: QUERIES[i % len(QUERIES)] for i, query in enumerate(collection.runs.queries)}
-    Study.create(store, chosen, name="birds", queries=texts, seed=1).close()
+    Campaign.create_lists(store, chosen, name="birds", queries=texts, seed=1).close()
 
 
 @contextmanager
-def served(store: Path, *verb: str) -> Iterator[str]:
+def served(store: Path) -> Iterator[str]:
     """The address of a page while the block runs."""
-    command = [sys.executable, "-c", "from probeval.cli import main; main()", *verb, str(store), "--port", "0"]
+    command = [sys.executable, "-c", "from probeval.cli import main; main()", "judge", str(store), "--port", "0"]
     command += ["--docs", str(store.with_name("documents.jsonl")), "--assessor", "ann", "--format", "csv", "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -189,13 +189,13 @@ def draw(folder: Path, program: str) -> list[Path]:
         store, two = Path(place, "birds.db"), Path(place, "two.db")
         judge_some(store, np.random.default_rng(0))
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        with served(store, "judge") as address:
+        with served(store) as address:
             for name, (path, view) in VIEWS.items():
                 page = browser.new_page(**view)
                 page.goto(address + path)
                 page.screenshot(path=folder / name)
         compare_some(two, np.random.default_rng(1))
-        with served(two, "judge") as address, Campaign.open(two) as campaign:
+        with served(two) as address, Campaign.open(two) as campaign:
             for name, (view, ask) in COMPARISONS.items():
                 if campaign.setup.ask != ask:
                     campaign.change("eve", ask=ask)
@@ -205,7 +205,7 @@ def draw(folder: Path, program: str) -> list[Path]:
                 page.screenshot(path=folder / name)
         study = Path(place, "study.db")
         ask_users(study, np.random.default_rng(0))
-        with served(study, "users", "serve") as address:
+        with served(study) as address:
             for name, view in LISTS.items():
                 page = browser.new_page(**view)
                 page.goto(address)

@@ -1,4 +1,4 @@
-"""Additions from outside the package: measures, policies, models and stopping rules of one's own.
+"""Additions from outside the package: measures, policies, models, stopping rules, kinds of questions of one's own.
 
 Each kind has one :class:`Registry`. An addition enters it by a call of the user's code, from a file
 (:func:`import_file`), or from the entry points of an installed package. Work for another process takes all additions
@@ -236,7 +236,7 @@ def carry(work: Callable[[], T], added: tuple[Addition, ...] | None = None) -> C
 
 
 def import_file(path: str | PathLike[str]) -> ModuleType:
-    """Run a Python file that adds measures, policies, models or stopping rules.
+    """Run a Python file that adds measures, policies, models, stopping rules or kinds of questions.
 
     Modules beside the file can be imported by it. A file that is imported again replaces its additions.
 

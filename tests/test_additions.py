@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import pickle
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import joblib
 import numpy as np
@@ -19,7 +21,7 @@ from typer.testing import CliRunner
 
 import probeval
 import probeval.selection
-from probeval.campaign import Campaign, export_formats, import_formats
+from probeval.campaign import KINDS, Campaign, export_formats, import_formats
 from probeval.cli.app import app
 from probeval.data import FORMATS, FileFormat, Judgments, Runs, Scale, read_labels, register_format, write_campaign
 from probeval.errors import DataError, MetricError, ModelError
@@ -336,3 +338,178 @@ def test_a_stopping_rule_works_by_its_name(small):
         assert [(check.reached, check.values["found"]) for check in checks] == [(False, 2.0), (True, 3.0)]
     finally:
         del selection.RULES["found"]
+
+
+BEST_OF_THREE = '''
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+import pandas as pd
+
+from probeval.campaign import KINDS, Answered, Kind, Settled
+from probeval.data import as_answers
+from probeval.errors import CampaignError
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BestNamed(Answered):
+    """An assessor named the best of three documents."""
+
+    kind = "best named"
+    asks = "best of three"
+    best: str
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BestSettled(Settled):
+    """The best of three documents was settled."""
+
+    kind = "best settled"
+    asks = "best of three"
+    best: str
+
+
+class BestOfThree(Kind):
+    """Which of three documents is best?"""
+
+    name = "best of three"
+    asks = {"triples": "best of three"}
+    places = ("first", "second", "third")
+    fields = {"best": 10}
+    keys = {"1": "first", "2": "second", "3": "third"}
+    answered = BestNamed
+    settled = BestSettled
+    template = Path(__file__).with_suffix(".html")
+
+    def questions(self, candidates, setup):
+        for query, pairs in groupby(candidates.pairs, itemgetter(0)):
+            docs = [doc for _, doc in pairs]
+            yield from (self.question(query, docs[at : at + 3]) for at in range(0, len(docs) - 2, 3))
+
+    def values(self, given, setup):
+        if given.get("best") not in self.places:
+            raise CampaignError(f"The best is {', '.join(self.places)}; got {given.get('best')!r}.")
+        return {"best": given["best"]}
+
+    def parse(self, form):
+        return {"best": form["best"]}
+
+    def evidence(self, answers):
+        rows = [
+            {"query": answer.query, "left": self.best(answer), "right": doc, "choice": "left", "assessor": answer.by}
+            for answer in answers
+            for doc in answer.documents
+            if doc != self.best(answer)
+        ]
+        return as_answers(pd.DataFrame(rows)) if rows else None
+
+    def words(self, answer, first=None):
+        return (self.best(answer),) * 2
+
+    def best(self, answer):
+        return answer.documents[self.places.index(answer.best)]
+
+
+KINDS.add(BestOfThree.name, BestOfThree())
+'''
+TEMPLATE = """
+{% extends frame %}
+{% block documents %}
+<div id="document">
+  {% for place in places %}<article id="{{ place.name }}">{{ place.shown.text or place.id }}</article>{% endfor %}
+</div>
+{% endblock %}
+{% block answer %}
+<form method="post" action="{{ action }}" id="answer">
+  {% include "hidden.html" %}
+  {% for place in places %}
+  <button name="best" value="{{ place.name }}" data-key="{{ loop.index }}">{{ place.name }}</button>
+  {% endfor %}
+</form>
+{% endblock %}
+{% block keys %}1, 2, 3 the best{% endblock %}
+"""
+
+
+@pytest.fixture
+def best_of_three(tmp_path: Path) -> Iterator[Path]:
+    """A kind of question outside the package: a file and a template."""
+    file = tmp_path / "three.py"
+    file.write_text(BEST_OF_THREE)
+    file.with_suffix(".html").write_text(TEMPLATE)
+    yield file
+    KINDS.pop("best of three", None)
+    sys.modules.pop("imported_three", None)
+
+
+def test_a_kind_of_question_is_a_file_and_a_template(best_of_three, small, tmp_path):
+    pytest.importorskip("starlette")
+    from probeval.web import Board, Document, Limiter, Roster, application
+    from tests.web.asking import Client
+
+    write_campaign(replace(small, judgments=None), tmp_path / "data")
+    store = str(tmp_path / "mine.db")
+
+    def asked(verb: str, *words: object, typed: str = "", imported: bool = False) -> Any:
+        options = ["--import", str(best_of_three)] if imported else []
+        given = ["campaign", *verb.split(), store, *map(str, words), "--format", "json", *options]
+        done = CliRunner().invoke(app, given, input=typed)
+        assert done.exit_code == 0, (done.exception, done.output)
+        return json.loads(done.stdout)
+
+    runs, scoring = tmp_path / "data" / "runs", ("--metric", "nDCG@5", "--scale", "graded:2", "--model", "uniform")
+    made = asked("create", runs, *scoring, "--ask", "triples", "--overlap", 1, imported=True)
+    assert (made["ask"], made["answers"]) == ("triples", 0)
+    (task,) = asked("next", "--assessor", "ann", "--no-refresh")["next"]
+    assert (task["asks"], len(task["documents"])) == ("best of three", 3)
+    about = (task["query"], *task["documents"])
+    recorded = asked("record", *about, "second", "--assessor", "ann", "--comment", "the newest")
+    assert (recorded["event"], recorded["answer"]) == ("best named", task["documents"][1])
+    assert asked("judge", "--assessor", "bob", "--no-refresh", typed="4\n3\ns\n2\nu\n")["answered"] == 2
+    wrong = CliRunner().invoke(app, ["campaign", "record", store, *about, "fourth", "--assessor", "cy"])
+    assert str(wrong.exception) == "The best is first, second, third; got 'fourth'."
+    (waiting,) = asked("adjudicate")["disagreements"]
+    assert waiting["answers"] == f"ann {task['documents'][1]}, bob {task['documents'][2]}"
+    assert waiting["comments"] == "ann: the newest"
+
+    with Campaign.open(store) as campaign:  # the same on the page
+        page = application(
+            campaign,
+            roster=Roster(campaign, alone="cy"),
+            board=Board(campaign),
+            hosts=["judge.test"],
+            documents={doc: Document(f"Text of {doc}") for doc in campaign.docs},
+            requests=Limiter(rate=1e9, burst=1e9),
+        )
+        client = Client(page, "judge.test")
+        shown = client.get("/")
+        assert (shown.status, shown.text.count("Text of ")) == (200, 3)
+        (own,) = campaign.next("cy")
+        form = shown.form("/judge") | dict(zip(("first", "second", "third"), own.documents, strict=True))
+        assert client.post("/judge", form | {"best": "fifth"}).status == 422
+        assert client.post("/judge", form | {"best": "first"}).status == 200
+        last = campaign.state.own["cy"].last
+        assert (last.best, last.documents) == ("first", own.documents)
+        assert "/adjudicate" in client.get("/overview").text
+        assert client.get("/adjudicate").text.count('<button name="best"') == 3
+
+    asked("adjudicate", *about, "second")
+    assert asked("adjudicate")["disagreements"] == []
+    assert asked("check")["faults"] == []
+    with Campaign.open(store) as campaign:
+        answers = campaign.collection.answers  # the best one is better than both others
+        rows = answers.to_frame()
+        settled = rows[(rows["query"] == task["query"]) & (rows["left"] == task["documents"][1])]
+        assert sorted(settled["right"]) == sorted({*task["documents"]} - {task["documents"][1]})
+        assert campaign.status().comparers == ()
+        assert {event.kind for event in campaign.log()} >= {"best named", "best settled"}
+    log = CliRunner().invoke(app, ["campaign", "export", store])
+    assert '"best": "second"' in log.stdout
+    code = (
+        f"import sys; sys.argv = ['probeval', 'campaign', 'status', {store!r}]; from probeval.cli import main; main()"
+    )
+    told = in_another_process(code, b"")
+    assert told.count("\n") == 1
+    assert "of a kind of question of one's own: restore a backup, update probeval, or --import it." in told

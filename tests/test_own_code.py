@@ -17,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import probeval
+from probeval.campaign import KINDS as QUESTIONS
 from probeval.campaign import Campaign, Refresher
 from probeval.cli.app import app
 from probeval.data import Collection, Scale, write_campaign
@@ -311,7 +312,7 @@ def test_what_cannot_travel_says_so():
 
 
 def test_registries_travel_by_name():
-    for registry in (POLICIES, REGISTRY, RULES, ADDED_MODELS):
+    for registry in (POLICIES, REGISTRY, RULES, ADDED_MODELS, QUESTIONS):
         assert pickle.loads(pickle.dumps(registry)) is registry
 
 

@@ -147,6 +147,8 @@ def checked_settings(setup: Setup, collection: Collection) -> Setup:
 
     Raise an error if they name an unknown metric, policy, stopping rule or system.
     """
+    if not all(kind.of_runs for kind in setup.kinds):
+        raise CampaignError(f"A campaign with runs does not ask for {setup.ask}: probeval users create makes a study.")
     goal = Goal.parse(setup.goal)
     metric = goal.metric(as_metric(setup.metric), setup.scale)
     find_policy(setup.policy)

@@ -112,7 +112,7 @@ def sqlite_file(text: str) -> Path | None:
 def open_sqlite(file: Path, *, create: bool, read_only: bool) -> sa.Engine:
     """Connections to an SQLite file, whose commits are on disk when they return."""
     if not create and not file.exists():
-        raise StoreError(f"{file}: no such store. Create one first.")
+        raise StoreError(f"{file}: no such store. Create one first: probeval campaign create.")
     _refuse_without_log(file)
     _refuse_another_log(file, read_only=read_only)
     modes = ["ro", "ro&immutable=1"] if read_only else ["rwc" if create else "rw"]

@@ -19,7 +19,7 @@ from probeval.campaign.setup import Setup
 from probeval.campaign.state import State
 from probeval.data.tasks import OpenPair
 from probeval.display import Record
-from probeval.results import key
+from probeval.results import HIDDEN, key
 from probeval.selection import JudgingState, Pick
 from probeval.selection.topics import Queue
 
@@ -57,11 +57,11 @@ class Task(Record):
     left_in_topic: Annotated[
         int, "Those that are worth staying for as far as the model can tell now, this one included."
     ]
-    question: Question
+    question: Annotated[Question, HIDDEN]
     asks: Annotated[
         str,
-        "The question: the ``grade`` of a document, a ``preference`` between two, the ``magnitude`` of each, or another "
-        "kind.",
+        "The question: the ``grade`` of a document, a ``preference`` between two, the ``magnitude`` of each, ``lists`` "
+        "or another kind.",
     ] = "grade"
 
     @key

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from probeval.errors import CampaignError, did_you_mean
@@ -82,6 +83,8 @@ class Kind(ABC):
     gold: ClassVar[type[GoldChanged] | None] = None  # of the known answers, if there can be any
     gold_counts: ClassVar[bool] = False  # whether known answers are settled ones
     by_everyone: ClassVar[bool] = False  # whether every assessor answers every question
+    of_runs: ClassVar[bool] = True  # whether it asks about documents of the runs
+    keys: ClassVar[Mapping[str, str]] = MappingProxyType({})  # what a short word stands for, where answers are typed
     template: ClassVar[Path | None] = None  # the file of a kind that is not of this package
 
     def question(self, query: str, documents: Sequence[str]) -> Question:
@@ -110,13 +113,28 @@ class Kind(ABC):
     def values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
         """The values of an answer, checked: those of the fields of its event."""
 
+    def settled_values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
+        """The values of a settled answer, checked: by default those of an answer."""
+        return self.values(given, setup)
+
     @abstractmethod
     def parse(self, form: Mapping[str, str]) -> dict[str, Any]:
         """The values in the form of the page, not yet checked; missing fields are empty."""
 
+    def prompt(self, setup: Setup) -> str:
+        """The question where answers are typed, with what may be typed."""
+        return f"{self.name}? {', '.join(self.fields)}"
+
+    def typed(self, words: Sequence[str]) -> dict[str, Any]:
+        """The values in the words of a typed answer, not yet checked: one word for each field of the form, in order."""
+        given = [word for short in words for word in self.keys.get(short.lower(), short).split()]
+        if not 0 < len(given) <= len(self.fields):
+            raise CampaignError(f"An answer has from 1 to {len(self.fields)} words, got {len(given)}.")
+        return self.parse(dict.fromkeys(self.fields, "") | dict(zip(self.fields, given, strict=False)))
+
     @abstractmethod
     def evidence(self, answers: Sequence[Answered | Settled]) -> Judgments | PairAnswers | None:
-        """What the model sees of answers that count: grades, or answers about two documents; None for nothing."""
+        """What the model sees of answers that count: about two documents, or None for nothing; of grades, judgments."""
 
     @abstractmethod
     def words(self, answer: Answered | Settled, first: str | None = None) -> Words:
@@ -206,7 +224,9 @@ def known_asks() -> tuple[str, ...]:
 
 def as_question(given: Question | Sequence[str]) -> Question:
     """A question in its usual form; a query and a document ask for a grade, a query and two for a comparison."""
-    if isinstance(given, Question):
-        return kind_of(given.kind).question(given.query, given.documents)
-    query, *docs = given
-    return kind_of(GRADE if len(docs) == 1 else COMPARISON).question(query, docs)
+    query, docs, name = given if isinstance(given, Question) else (given[0], given[1:], "")
+    kind = kind_of(name or (GRADE if len(docs) == 1 else COMPARISON))
+    if isinstance(docs, str) or len(docs) != len(kind.places):
+        n = len(kind.places)
+        raise CampaignError(f"A question of the kind {kind.name} is about {n} of a query's documents, got {docs!r}.")
+    return kind.question(query, docs)

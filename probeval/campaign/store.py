@@ -383,10 +383,10 @@ class Store:
                 raise _TryAgainError from None
             raise StoreError(f"{self.name}: {reason_of(error, opened=self._identity is not None)}") from None
 
-    @staticmethod
-    def _hold(connection: sa.Connection, campaign: int) -> None:
-        """Lock the campaign for writing (in SQLite the transaction already has)."""
-        connection.execute(HELD_CAMPAIGN, {"campaign": campaign})
+    def _hold(self, connection: sa.Connection, campaign: int) -> None:
+        """Lock the campaign for writing; in SQLite the transaction already has."""
+        if self._file is None:
+            connection.execute(HELD_CAMPAIGN, {"campaign": campaign})
 
     def _events(self, connection: sa.Connection, campaign: int, after: int) -> list[Event]:
         """The events after this number; an error if the log does not continue the one that was read before."""
@@ -413,8 +413,8 @@ class Store:
             known = row["kind"] in event_classes()
             why = f"{type(error).__name__}: {error}" if known else f"unknown kind {row['kind']!r}"
             raise StoreError(
-                f"{self.name}: event {row['number']} cannot be read ({why:.100}). It is damaged, or written by a newer "
-                "probeval. Update probeval, or restore a backup."
+                f"{self.name}: event {row['number']} cannot be read ({why:.100}). It is damaged, written by a newer "
+                "probeval, or of a kind of question of one's own: restore a backup, update probeval, or --import it."
             ) from None
 
     @staticmethod

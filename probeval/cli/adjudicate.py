@@ -1,4 +1,4 @@
-"""``probeval campaign adjudicate``: the pairs and comparisons on which assessors differ, and their final answers."""
+"""``probeval campaign adjudicate``: the questions on which assessors differ, and their final answers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import pandas as pd
 
 from probeval.characters import printable
+from probeval.cli.answers import WIDTH, QuestionWords, RecordedEvent, in_words, question_of, typed
 from probeval.cli.commands import Output
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import echo
-from probeval.cli.stores import DocId, Grade, OwnersPlace, QueryId, RecordedEvent, Token
+from probeval.cli.stores import OwnersPlace, Token
 from probeval.data import read_texts
 from probeval.display import Table
-from probeval.errors import ProbevalError
 from probeval.records import About
 from probeval.results import Result, frame
 
@@ -26,113 +26,75 @@ if TYPE_CHECKING:
 
 __all__ = ["adjudicate"]
 
-WIDTH = 100
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdjudicationInputs:
-    """The final grade of a pair, or the better of two documents."""
-
-    query: QueryId = None
-    doc: DocId = None
-    grade: Grade = None
-    other: Annotated[str | None, About("Settle which is better: DOC (left), or this (right).", metavar="DOC")] = None
-    choice: Annotated[str | None, About("The better one: left, right or equal.", metavar="CHOICE")] = None
-    reason: Annotated[str, About("The reason.", metavar="TEXT")] = ""
-    token: Token = None
-
-    def record(self, opened: Campaign, by: str) -> Any:
-        """Record it; the event."""
-        query, doc, reason, token = self.query, self.doc, self.reason, self.token
-        compared = self.other is not None or self.choice is not None
-        if query is not None and doc is not None:
-            if self.grade is not None and not compared:
-                return opened.adjudicate(by, query, doc, self.grade, reason=reason, token=token)
-            if self.grade is None and self.other is not None and self.choice is not None:
-                return opened.adjudicate_comparison(by, query, doc, self.other, self.choice, reason=reason, token=token)
-        raise ProbevalError(
-            "Give QUERY, DOC and GRADE; QUERY and DOC with --other and --choice; or none to list the disagreements."
-        )
-
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A pair whose assessors disagree."""
+    """A question whose assessors disagree."""
 
     query: str
-    doc: str
-    grades: Annotated[str, "The grades of each assessor."]
+    documents: Annotated[tuple[str, ...], "The documents: the places in the answers are in this order."]
+    asks: Annotated[str, "The question: the grade of a document, a preference between two, or another kind."]
+    answers: Annotated[str, "The answer of each assessor."]
     comments: Annotated[str, "The comments of each assessor."]
     query_text: Annotated[str, "The text of the query; empty if unknown."]
     guideline: Annotated[str, "The guideline of the query; empty if it has none."]
-    text: Annotated[str, "The text of the document; empty if unknown."]
+    texts: Annotated[tuple[str, ...], "The text of each document; empty if unknown."]
 
     def __str__(self) -> str:
-        parts = [
-            printable(f"Query {self.query}: {self.query_text or 'no text'}"),
-            *([printable(f"Guideline: {self.guideline}")] if self.guideline else []),
-            printable(f"Document {self.doc}:"),
-            textwrap.indent(_filled(self.text or "no text in this file"), "  "),
-            printable(f"Grades: {self.grades}."),
-            *([printable(f"Comments: {self.comments}")] if self.comments else []),
-        ]
+        parts = [printable(f"Query {self.query}: {self.query_text or 'no text'}")]
+        parts += [printable(f"Guideline: {self.guideline}")] if self.guideline else []
+        for doc, text in zip(self.documents, self.texts, strict=True):
+            parts += [printable(f"Document {doc}:"), textwrap.indent(_filled(text or "no text in this file"), "  ")]
+        parts.append(printable(f"Answers: {self.answers}."))
+        parts += [printable(f"Comments: {self.comments}")] if self.comments else []
         return "\n".join(parts) + "\n"
-
-
-@dataclass(frozen=True)
-class ContestedComparison:
-    """A comparison whose assessors prefer different documents."""
-
-    query: str
-    left: str
-    right: str
-    answers: Annotated[str, "The answer of each assessor."]
 
 
 @dataclass(frozen=True, repr=False)
 class Disagreements(Result):
-    """The pairs and the comparisons on which assessors differ and that are undecided."""
+    """The questions on which assessors differ and that are undecided."""
 
-    disagreements: Annotated[tuple[Disagreement, ...], "One entry per pair."]
-    comparisons: Annotated[tuple[ContestedComparison, ...], "One entry per comparison."]
+    disagreements: Annotated[tuple[Disagreement, ...], "One entry per question."]
     with_texts: bool  # whether the rows show the texts of the documents
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per pair."""
-        texts = ["query_text", "guideline", "text"] if self.with_texts else []
-        return frame(self.disagreements, Disagreement)[["query", "doc", "grades", "comments", *texts]]
+        """One row per question."""
+        texts = ["query_text", "guideline", "texts"] if self.with_texts else []
+        return frame(self.disagreements, Disagreement)[["query", "documents", "asks", "answers", "comments", *texts]]
 
     def _headline(self) -> str:
-        return f"{len(self.disagreements):,} pairs and {len(self.comparisons):,} comparisons in dispute"
+        return f"{len(self.disagreements):,} questions in dispute"
 
     def tables(self) -> tuple[Table, ...]:
-        """One row per pair, and one per comparison, if any."""
-        pairs = Table(self.to_frame(), "Pairs in dispute")
-        compared = Table(frame(self.comparisons, ContestedComparison), "Comparisons in dispute")
-        return tuple(table for table in (pairs, compared) if len(table.frame))
+        """One row per question, if any."""
+        return (Table(self.to_frame(), self._headline()),) if self.disagreements else ()
 
     def sentences(self) -> tuple[str, ...]:
         """Whether there are none."""
-        return () if self.disagreements or self.comparisons else ("No disagreements to settle.",)
+        return () if self.disagreements else ("No disagreements to settle.",)
 
 
 def adjudicate(
     place: OwnersPlace,
-    given: AdjudicationInputs,
     output: Output,
+    words: QuestionWords = (),
+    reason: Annotated[str, About("The reason.", metavar="TEXT")] = "",
+    token: Token = None,
     docs: Annotated[
         Path | None, About("A table of doc and text: the list shows the documents too.", metavar="FILE")
     ] = None,
 ) -> RecordedEvent | Disagreements | None:
-    """Settle the grade of a pair, or which of two documents is better; without QUERY list the disagreements.
+    """Settle the answer to a question; without QUERY list the disagreements.
 
     Example: probeval campaign adjudicate mine.db q01 d0007 1 --by eve
     """
-    with place.open(read_only=given.query is None) as opened:
-        if given.query is not None:
-            return RecordedEvent.of(given.record(opened, place.by))
+    with place.open(read_only=not words) as opened:
+        if words:
+            question, answer = question_of(opened, words)
+            given = typed(question, answer)
+            return RecordedEvent.of(opened.settle(place.by, question, reason=reason, token=token, **given))
         texts = {} if docs is None else read_texts(docs, "doc")
-        found = Disagreements(_disagreements(opened, texts), _contested(opened), docs is not None)
+        found = Disagreements(_disagreements(opened, texts), docs is not None)
     if docs is None or output.output_format is not OutputFormat.table or not found.disagreements:
         return found
     for each in found.disagreements:  # texts are too long for a table
@@ -142,30 +104,22 @@ def adjudicate(
 
 def _disagreements(opened: Campaign, documents: Mapping[str, str]) -> tuple[Disagreement, ...]:
     state, found = opened.state, []
-    for query, doc in state.disagreements:
-        grades = (f"{who} {judgment.grade:g}" for who, judgment in sorted(state.latest((query, doc)).items()))
-        comments = (f"{comment.by}: {comment.text}" for comment in state.comments.get((query, doc), ()))
+    for question in state.disagreements:
+        latest = [answer for _, answer in sorted(state.latest(question).items())]
+        remarks = [(answer.by, answer.comment) for answer in latest if answer.comment]
+        remarks += [(comment.by, comment.text) for pair in question.pairs for comment in state.comments.get(pair, ())]
         found.append(
             Disagreement(
-                query=query,
-                doc=doc,
-                grades=", ".join(grades),
-                comments="; ".join(comments),
-                query_text=state.texts.get(query, ""),
-                guideline=state.query_guideline(query),
-                text=documents.get(doc, ""),
+                query=question.query,
+                documents=question.documents,
+                asks=latest[0].asked.asks.get(state.settings.ask) or question.kind,
+                answers=", ".join(f"{answer.by} {in_words(answer, question.documents[0])}" for answer in latest),
+                comments="; ".join(f"{by}: {text}" for by, text in remarks),
+                query_text=state.texts.get(question.query, ""),
+                guideline=state.query_guideline(question.query),
+                texts=tuple(documents.get(doc, "") for doc in question.documents),
             )
         )
-    return tuple(found)
-
-
-def _contested(opened: Campaign) -> tuple[ContestedComparison, ...]:
-    state, found = opened.state, []
-    for question in state.contested:
-        query, left, right = question
-        latest = {answer.by: getattr(answer, "better", "") or "equal" for answer in state.given(question)}
-        answers = ", ".join(f"{who} {better}" for who, better in sorted(latest.items()))
-        found.append(ContestedComparison(query, left, right, answers))
     return tuple(found)
 
 

@@ -1,76 +1,155 @@
-"""``probeval campaign answer`` and ``judge``: answers about two documents, and judging on the terminal."""
+"""``probeval campaign record`` and ``judge``: answers to questions of any kind, typed as words."""
 
 from __future__ import annotations
 
 import textwrap
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from probeval.characters import printable
-from probeval.cli.adjudicate import WIDTH
 from probeval.cli.commands import Output, Printed
 from probeval.cli.output import echo
-from probeval.cli.stores import AssessorName, Place, RecordedEvent, Refresh, SkipReason, Token
+from probeval.cli.stores import AssessorName, Place, Refresh, Token
 from probeval.data import read_texts
-from probeval.errors import CampaignError
+from probeval.errors import CampaignError, ProbevalError
 from probeval.records import About
+from probeval.results import UNSET, UnsetType
 
 if TYPE_CHECKING:
-    from probeval.campaign import Campaign, Task
+    from probeval.campaign import Campaign, Question, Task
 
-__all__ = ["answer", "judge_here"]
+__all__ = ["WIDTH", "QuestionWords", "RecordedEvent", "in_words", "judge_here", "question_of", "record", "typed"]
 
-KEYS = {"l": ("left", ""), "r": ("right", ""), "=": ("equal", ""), "b": ("equal", "neither")}
+WIDTH = 100
 BESIDE = "s skip, u undo, q quit"
 LONGEST = 1500  # characters of a document that the terminal shows
+
+QuestionWords = Annotated[
+    Sequence[str],
+    About(
+        "The query, the document (or two, as they were shown), and the answer: a grade; left, right or equal; or two "
+        "numbers.",
+        metavar="QUERY DOC ANSWER",
+        argument=True,
+        kind=str,
+        many=True,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class RecordedEvent:
+    """A recorded event of the log."""
+
+    number: int
+    event: Annotated[str, "Its kind."]
+    query: str
+    documents: Annotated[tuple[str, ...], "The documents, as they were shown."]
+    by: str
+    answer: Annotated[str | UnsetType, "The answer in words."] = UNSET
+
+    @classmethod
+    def of(cls, event: Any) -> RecordedEvent:
+        """The row of an event."""
+        from probeval.campaign import Answered, Settled
+
+        is_answer = isinstance(event, (Answered, Settled))
+        return cls(
+            number=event.number,
+            event=event.kind,
+            query=event.query,
+            documents=event.documents if hasattr(event, "documents") else (event.doc,),
+            by=event.by,
+            answer=in_words(event) if is_answer else UNSET,
+        )
+
+
+def in_words(answer: Any, first: str | None = None) -> str:
+    """An answer in words; ``first`` is the document in the first place."""
+    return ", ".join(filter(None, (answer.asked.words(answer, first)[0], answer.asked.more_words(answer))))
+
+
+def question_of(opened: Campaign, words: Sequence[str], *, answered: bool = True) -> tuple[Question, list[str]]:
+    """The question in these words, and the words of its answer.
+
+    Kinds that the campaign asks come before others, and of these those with more documents.
+    """
+    from probeval.campaign import KINDS, Question
+
+    query, *rest = words or ("",)
+    kinds = [*sorted(opened.setup.kinds, key=lambda kind: -len(kind.places)), *KINDS.values()]
+    for kind in kinds:
+        docs, answer = rest[: len(kind.places)], rest[len(kind.places) :]
+        if len(docs) == len(kind.places) and (0 < len(answer) <= len(kind.fields) if answered else not answer):
+            return Question(query, tuple(docs), kind.name), answer
+    raise ProbevalError("Give QUERY, DOC (or two) and ANSWER; or QUERY and DOC with --skip, --flag or --comment.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerInputs:
-    """An answer about two documents."""
+    """What an assessor does with a question."""
 
-    query: Annotated[str, About("The id of the query.", metavar="QUERY", argument=True)]
-    left: Annotated[str, About("The document on the left.", metavar="LEFT", argument=True)]
-    right: Annotated[str, About("The document on the right.", metavar="RIGHT", argument=True)]
     assessor: AssessorName
-    choice: Annotated[str, About("The better document: left, right or equal.", metavar="[CHOICE]", argument=True)] = ""
-    relevant: Annotated[str, About("Which are relevant: both, chosen or neither.", metavar="WORD")] = ""
-    numbers: Annotated[str | None, About("The numbers of both documents, such as 30,10.", metavar="L,R")] = None
-    comment: Annotated[str, About("A remark on the answer.", metavar="TEXT")] = ""
+    words: QuestionWords = ()
+    withdraw: Annotated[int | None, About("Withdraw this answer (0: the latest).", metavar="NUMBER")] = None
     skip: Annotated[bool, About("Leave the question to others.")] = False
-    reason: SkipReason = ""
+    reason: Annotated[str, About("The reason for skipping it.", metavar="TEXT")] = ""
+    flag: Annotated[str | None, About("Report a problem with the document.", metavar="TEXT")] = None
+    comment: Annotated[
+        str | None, About("A remark on the answer; without one, a comment on the document.", metavar="TEXT")
+    ] = None
     token: Token = None
 
-    def record(self, opened: Campaign) -> Any:
-        """Record it; the event."""
-        question = (self.assessor, self.query, self.left, self.right)
-        if self.skip:
-            return opened.skip(*question, reason=self.reason, token=self.token)
-        numbers = None if self.numbers is None else _numbers(self.numbers.split(","))
-        return opened.answer(
-            *question, self.choice, relevant=self.relevant, numbers=numbers, comment=self.comment, token=self.token
-        )
+    def take(self, opened: Campaign) -> list[Any]:
+        """Take these steps; their events."""
+        who, token = self.assessor, self.token
+        if self.withdraw is not None:
+            return [opened.withdraw(who, self.withdraw or None, token=token)]
+        remarks = self.flag is not None or self.comment is not None
+        answered = not (self.skip or (remarks and len(self.words) == 2))  # of a query and a document alone
+        question, answer = question_of(opened, self.words, answered=answered)
+        query, doc, *others = question.names
+        if others and (self.flag is not None or (self.comment is not None and not answered)):
+            raise ProbevalError("A flag, and a comment without an answer, is about one document. Give QUERY and DOC.")
+        done: list[Any] = []
+        if self.comment is not None and not answered:
+            done.append(opened.comment(who, query, doc, self.comment))
+        if self.flag is not None:
+            done.append(opened.flag(who, query, doc, reason=self.flag))
+        if answered:
+            values = typed(question, answer)
+            done.append(opened.answer(who, question, comment=self.comment or "", token=token, **values))
+        elif self.skip:
+            done.append(opened.skip(who, question, reason=self.reason, token=token))
+        return done
 
 
-def answer(place: Place, given: AnswerInputs, output: Printed) -> RecordedEvent:
-    """Answer which of two documents is better, or give both a number; or skip the question.
+def typed(question: Question, words: Sequence[str]) -> dict[str, Any]:
+    """The values of an answer to a question."""
+    from probeval.campaign import KINDS
 
-    Example: probeval campaign answer mine.db q01 d0007 d0012 left --assessor ann
+    return KINDS[question.kind].typed(words)
+
+
+def record(place: Place, given: AnswerInputs, output: Printed) -> RecordedEvent | tuple[RecordedEvent, ...]:
+    """Record an answer: a grade, the better of two documents, or two numbers; or skip, flag, comment, withdraw.
+
+    Example: probeval campaign record mine.db q01 d0007 2 --assessor ann
     """
     with place.open() as opened:
-        return RecordedEvent.of(given.record(opened))
+        found = tuple(map(RecordedEvent.of, given.take(opened)))
+    return found[0] if len(found) == 1 else found
 
 
 @dataclass(frozen=True)
 class TerminalWork:
-    """What an assessor did on the terminal: the numbers of grades, comparisons, skips and withdrawals."""
+    """What an assessor did on the terminal: the numbers of answers, skips and withdrawals."""
 
     assessor: str
-    graded: int
-    compared: int
+    answered: int
     skipped: int
     withdrawn: int
 
@@ -82,7 +161,7 @@ def judge_here(
     docs: Annotated[Path | None, About("Document texts: a table of doc and text.", metavar="FILE")] = None,
     refresh: Refresh = True,
 ) -> TerminalWork:
-    """Judge on the terminal, question after question: grades, or l, r, = and b (both bad) for two documents.
+    """Answer on the terminal, question after question: grades, or l, r, = and b (both bad) for two documents.
 
     Example: probeval campaign judge mine.db --assessor ann --docs documents.csv
     """
@@ -101,9 +180,7 @@ class _Terminal:
     campaign: Campaign
     assessor: str
     texts: Mapping[str, str]
-    done: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(("graded", "compared", "skipped", "withdrawn"), 0)
-    )
+    done: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("answered", "skipped", "withdrawn"), 0))
 
     def run(self) -> TerminalWork:
         """Ask until nothing is left, or the assessor quits."""
@@ -116,76 +193,50 @@ class _Terminal:
 
     def ask(self, task: Task) -> bool:
         """Ask one question, until it has an answer; false to quit."""
+        from probeval.campaign import KINDS
+
         echo(self.shown(task), err=True)
-        since = time.monotonic()
+        prompt, since = KINDS[task.question.kind].prompt(self.campaign.setup), time.monotonic()
         while True:
             try:
-                echo(f"{_question(task, self.campaign)} ({BESIDE}): ", nl=False, err=True)
-                typed = input().strip().lower()
+                echo(f"{prompt} ({BESIDE}): ", nl=False, err=True)
+                given = input().strip()
             except EOFError:
                 return False
-            if typed == "q":
+            if given.lower() == "q":
                 return False
             try:
-                self.take(task, typed, time.monotonic() - since)
+                self.take(task, given, time.monotonic() - since)
                 return True
             except CampaignError as error:
                 echo(str(error), err=True)
 
-    def take(self, task: Task, typed: str, seconds: float) -> None:
+    def take(self, task: Task, given: str, seconds: float) -> None:
         """Take what was typed."""
-        campaign, who = self.campaign, self.assessor
-        if typed == "u":
+        campaign, who, question = self.campaign, self.assessor, task.question
+        if given.lower() == "u":
             campaign.withdraw(who)
             what = "withdrawn"
-        elif typed == "s":
-            campaign.skip(who, task.query, task.doc, task.other)
+        elif given.lower() == "s":
+            campaign.skip(who, question)
             what = "skipped"
-        elif task.asks == "grade":
-            campaign.record(who, task.query, task.doc, _number(typed), seconds=seconds)
-            what = "graded"
-        elif task.asks == "magnitude":
-            given = _numbers(typed.split())
-            campaign.answer(who, task.query, task.doc, task.other, numbers=given, seconds=seconds)
-            what = "compared"
-        elif typed in KEYS:
-            choice, relevant = KEYS[typed]
-            campaign.answer(who, task.query, task.doc, task.other, choice, relevant=relevant, seconds=seconds)
-            what = "compared"
         else:
-            raise CampaignError(f"Expected one of the keys, got {typed!r}.")
+            values = typed(question, given.split())
+            campaign.answer(who, question, shown=task.documents, seconds=seconds, **values)
+            what = "answered"
         self.done[what] += 1
 
     def shown(self, task: Task) -> str:
         """A question in words: the query, and its documents."""
+        from probeval.campaign import KINDS
+
         lines = ["", printable(f"Query {task.query}: {task.text or 'no text'}")]
-        docs = [("Left", task.doc), ("Right", task.other)] if task.other else [("Document", task.doc)]
-        for place, doc in docs:
-            text = self.texts.get(doc, "no text")
-            shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-            lines += [printable(f"{place}: {doc}"), textwrap.indent(textwrap.fill(shown, WIDTH), "  ")]
+        places = KINDS[task.question.kind].places if len(task.documents) > 1 else ("document",)
+        for place, name in zip(places, task.documents, strict=True):
+            lines.append(printable(f"{place.capitalize()}: {name}"))
+            for doc in self.campaign.material.documents(name):
+                text = self.texts.get(doc, "no text")
+                text = text if doc == name else f"{doc}: {text}"  # of a list
+                shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+                lines.append(textwrap.indent(textwrap.fill(shown, WIDTH), "  "))
         return "\n".join(lines)
-
-
-def _question(task: Task, campaign: Campaign) -> str:
-    if task.asks == "preference":
-        return "Which is better? l left, r right, = equal, b both bad"
-    if task.asks == "magnitude":
-        return "A number for each, such as 30 10"
-    scale, words = campaign.scale, campaign.setup.grade_words
-    if words:
-        return "Grade? " + ", ".join(f"{grade:g} {word}" for grade, word in zip(scale.grades, words, strict=True))
-    return f"Grade? {scale.grades[0]:g} to {scale.grades[-1]:g}"
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise CampaignError(f"Expected a number or one of the keys, got {text!r}.") from None
-
-
-def _numbers(texts: list[str]) -> tuple[float, float]:
-    if len(texts) != 2:
-        raise CampaignError(f"Give two numbers, one for each document; got {len(texts)}.")
-    return _number(texts[0]), _number(texts[1])

@@ -171,7 +171,7 @@ def root(
             callback=_import,
             is_eager=True,
             expose_value=False,
-            help="A Python file with measures, policies, models or stopping rules of your own; may be repeated.",
+            help="A Python file with measures, policies, models, rules or questions of your own; may be repeated.",
         ),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import pandas as pd
 import typer
@@ -13,29 +13,17 @@ import typer
 from probeval.api.evidence import Evidence, as_scale, note_texts, select_model
 from probeval.api.settings import QueryTexts, Scoring, Work
 from probeval.cli.adjudicate import adjudicate
-from probeval.cli.answers import answer, judge_here
+from probeval.cli.answers import judge_here, record
 from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
 from probeval.cli.backups import backup, check, restore
 from probeval.cli.campaign_settings import CampaignSettings, setup_of
 from probeval.cli.changes import change, close, pause, reopen, resume, show_log
-from probeval.cli.commands import Output, Printed
+from probeval.cli.commands import Output
 from probeval.cli.exchange import export, import_file
 from probeval.cli.gold import gold
 from probeval.cli.options import OutFolder, ToolName
 from probeval.cli.output import check_tool
-from probeval.cli.stores import (
-    AssessorName,
-    By,
-    DocId,
-    Grade,
-    Place,
-    QueryId,
-    RecordedEvent,
-    Refresh,
-    SkipReason,
-    StorePlace,
-    Token,
-)
+from probeval.cli.stores import AssessorName, By, Place, Refresh, StorePlace
 from probeval.cli.topics import topics as topics_command
 from probeval.data import read_texts
 from probeval.display import Table, counted, dated
@@ -45,7 +33,7 @@ from probeval.results import Named, Result, frame
 from probeval.scores.evaluate import as_metric
 
 if TYPE_CHECKING:
-    from probeval.campaign import Campaign, Status, Task
+    from probeval.campaign import Status, Task
 
 __all__ = ["campaign"]
 
@@ -128,11 +116,15 @@ class TaskList(Result):
     tasks: Annotated[tuple[Task, ...], "The questions, in order.", Named("next")]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per question; with both documents and what is asked, if some have two."""
-        from probeval.campaign import Task
+        """One row per question, with its documents in their places, and what is asked if some have several."""
+        from probeval.campaign import KINDS, Task
 
-        two = ["other", "asks"] if any(task.other for task in self.tasks) else []
-        return frame(self.tasks, Task)[["query", "doc", *two, "text", "until"]]
+        placed = [dict(zip(KINDS[task.question.kind].places, task.documents, strict=True)) for task in self.tasks] or [
+            {"doc": ""}
+        ]
+        places = list(dict.fromkeys(place for each in placed for place in each))
+        table = frame(self.tasks, Task).assign(**{place: [each.get(place, "") for each in placed] for place in places})
+        return table[["query", *places, *(["asks"] if len(places) > 1 else []), "text", "until"]]
 
     def _headline(self) -> str:
         return f"{counted(len(self.tasks), 'question')} for {self.assessor}"
@@ -149,7 +141,7 @@ def next_tasks(
     place: Place,
     assessor: AssessorName,
     output: Output,
-    n: Annotated[int, About("The number of pairs.", option="-n, --number", least=1)] = 1,
+    n: Annotated[int, About("The number of questions.", option="-n, --number", least=1)] = 1,
     refresh: Refresh = True,
     tool: ToolName = None,
     out: OutFolder = None,
@@ -172,62 +164,16 @@ def next_tasks(
         if not tasks:
             phase = opened.state.phase
             waits = f"The campaign is {phase}: no pairs are given out."
-            messages.say(f"No pairs are left for {assessor}." if phase == "open" else waits)
+            messages.say(f"No questions are left for {assessor}." if phase == "open" else waits)
         elif tool is not None and folder is not None:
-            if any(task.other for task in tasks):
+            if any(len(task.documents) > 1 for task in tasks):
                 raise ProbevalError(f"{tool} takes single documents, and this campaign asks to compare two.")
             files = messages.warned(lambda: opened.hand_out(tasks, tool, folder, docs=texts))
             messages.say(f"For {tool}: {', '.join(map(str, files))}.")
         return TaskList(assessor, tuple(tasks))
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgmentInputs:
-    """What an assessor does with a pair."""
-
-    assessor: AssessorName
-    query: QueryId = None
-    doc: DocId = None
-    grade: Grade = None
-    withdraw: Annotated[
-        int | None,
-        About("Withdraw this judgment or answer (0: the latest).", metavar="NUMBER"),
-    ] = None
-    skip: Annotated[bool, About("Leave the pair to others.")] = False
-    reason: SkipReason = ""
-    flag: Annotated[str | None, About("Report a problem with the pair.", metavar="TEXT")] = None
-    comment: Annotated[str | None, About("Comment on the pair.", metavar="TEXT")] = None
-    token: Token = None
-
-    def record(self, opened: Campaign) -> list[Any]:
-        """Record it; the events."""
-        who, query, doc = self.assessor, self.query, self.doc
-        if self.withdraw is not None:
-            return [opened.withdraw(who, self.withdraw or None, token=self.token)]
-        acts = (self.grade is not None, self.skip, self.flag is not None, self.comment is not None)
-        if query is None or doc is None or not any(acts):
-            raise ProbevalError("Give QUERY, DOC and GRADE; or QUERY and DOC with --skip, --flag or --comment.")
-        done: list[Any] = [] if self.comment is None else [opened.comment(who, query, doc, self.comment)]
-        done += [] if self.flag is None else [opened.flag(who, query, doc, reason=self.flag)]
-        if self.grade is not None:
-            done.append(opened.record(who, query, doc, self.grade, token=self.token))
-        elif self.skip:
-            done.append(opened.skip(who, query, doc, reason=self.reason, token=self.token))
-        return done
-
-
-@campaign.command()
-def record(place: Place, given: JudgmentInputs, output: Printed) -> RecordedEvent | tuple[RecordedEvent, ...]:
-    """Record a grade for a pair, or skip it, flag it, comment on it; or withdraw a judgment.
-
-    Example: probeval campaign record mine.db q01 d0007 2 --assessor ann
-    """
-    with place.open() as opened:
-        found = tuple(map(RecordedEvent.of, given.record(opened)))
-    return found[0] if len(found) == 1 else found
-
-
-campaign.command()(answer)
+campaign.command()(record)
 campaign.command("judge")(judge_here)
 campaign.command()(adjudicate)
 campaign.command()(guideline)

@@ -16,8 +16,6 @@ from probeval.reporting import Reporter
 
 __all__ = ["CampaignSettings", "setup_of"]
 
-ASKED = ("grades", "preferences", "magnitudes", "mixed")
-
 GradeWords = Annotated[
     str | None,
     About("What each grade means, lowest first, separated by commas; or a file, one line per grade.", metavar="WORDS"),
@@ -25,8 +23,9 @@ GradeWords = Annotated[
 Ask = Annotated[
     str,
     About(
-        "What assessors are asked: grades of documents, preferences between two, magnitudes of two, or mixed.",
-        choices=ASKED,
+        "What assessors are asked: grades of documents, preferences between two, magnitudes of two, or mixed; or a "
+        "kind of your own.",
+        metavar="KIND",
     ),
 ]
 FollowUp = Annotated[
@@ -36,6 +35,7 @@ FollowUp = Annotated[
         option="--follow-up/--no-follow-up",
     ),
 ]
+Forced = Annotated[bool, About("One of two documents has to be better: no equal.", option="--forced/--no-forced")]
 Overlap = Annotated[float, About("The share of pairs that several assessors judge.", least=0, most=1)]
 Opinions = Annotated[int, About("The number of assessors for these pairs.", least=2)]
 GoldShare = Annotated[float, About("The share of tasks with a known grade.", least=0, most=1)]
@@ -58,6 +58,7 @@ class CampaignSettings(Sharing, Choosing):
     mapping: Mapping = None
     ask: Ask = "grades"
     follow_up: FollowUp = False
+    forced: Forced = False
     overlap: Overlap = 0.0
     opinions: Opinions = 2
     gold_share: GoldShare = 0.0

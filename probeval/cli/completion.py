@@ -5,6 +5,13 @@ from __future__ import annotations
 __all__ = ["COMPLETIONS", "complete_convert"]
 
 
+def complete_ask() -> list[str]:
+    """What assessors may be asked about documents."""
+    from probeval.campaign import KINDS
+
+    return list(dict.fromkeys(ask for kind in KINDS.values() if kind.of_runs for ask in kind.asks))
+
+
 def complete_convert() -> list[str]:
     """Every format in which judgments are written, and that of campaigns in partitions."""
     from probeval.api.convert import writers
@@ -76,6 +83,7 @@ def complete_tool() -> list[str]:
 
 # By the name of the field or parameter.
 COMPLETIONS = {
+    "ask": complete_ask,
     "export_format": complete_export,
     "file_format": complete_judgments,
     "import_format": complete_import,

@@ -21,30 +21,34 @@ def export(
     place: Place,
     out: OutFile = None,
     export_format: Annotated[
-        str,
+        str | None,
         About(
-            "qrels: one grade per pair; csv, jsonl: one row per judgment; answers, answers-jsonl: one row per "
-            "answer about two documents; log: every event; quepid: a book.",
+            "qrels: one grade per pair; csv, jsonl: one row per judgment; answers, answers-jsonl: one row per answer "
+            "about two documents; lists, lists-jsonl: about two lists; log: every event; quepid: a book. By default "
+            "the first that has what was asked for.",
             metavar="FORMAT",
             option="--format",
         ),
-    ] = "qrels",
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write the judgments; adjudicated grades replace the others and are marked.
+    """Write the judgments or answers; settled ones replace the others and are marked.
 
     Example: probeval campaign export mine.db -o qrels.txt
     """
     with place.open(read_only=True) as opened:
-        text = opened.export(export_format)
+        from probeval.campaign.exchange import export_format as named
+        from probeval.campaign.exchange import formats_for
+
+        setup = opened.setup
+        chosen = formats_for(setup.kinds)[0] if export_format is None else named(export_format)
+        text = opened.export(chosen.name)
         if out is None:
             write_data(text)
         else:
             write_bytes(out, text.encode())
-            scale = opened.scale  # not in the file
-            Messages(quiet=quiet).say(
-                f"{text.count(chr(10)):,} lines in {out}. Read them elsewhere with --scale {scale}."
-            )
+            use = chosen.use.format(scale=setup.scale, file=out)
+            Messages(quiet=quiet).say(f"{text.count(chr(10)):,} lines in {out}. {use}".rstrip())
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,9 @@ def gold(
 
     Example: probeval campaign gold mine.db gold.txt
     """
-    from probeval.campaign.gold import names_orders
+    from probeval.campaign.questions import kind_of_gold
 
     with place.open(read_only=file is None) as opened:
-        if file is not None and names_orders(file):
-            opened.change_gold_orders(place.by, file)
-        elif file is not None:
-            opened.change_gold(place.by, file)
+        if file is not None:
+            opened.change_gold(place.by, file, kind=kind_of_gold(file).name)
         return opened.gold()

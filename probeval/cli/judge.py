@@ -33,7 +33,7 @@ def judge(
     messages, address = output.messages, page.address
     with place.open() as campaign:
         roster = page.roster(campaign, messages=messages)
-        documents = page.documents(lambda: campaign.docs, "the pool", messages=messages)
+        documents = page.documents(lambda: campaign.docs, messages=messages)
         sign_in = "Everyone signs in with their link" if roster.alone is None else None
 
         def ready(url: str) -> None:

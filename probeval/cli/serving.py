@@ -1,4 +1,4 @@
-"""Options of the verbs that serve pages: the judging page, and the page of a study with users."""
+"""Where a page is served, to whom, and with which documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from probeval.errors import ProbevalError
 from probeval.records import About
 
 if TYPE_CHECKING:
-    from probeval.campaign.opened import Opened
+    from probeval.campaign import Campaign
     from probeval.web import PoolDocuments
     from probeval.web.assessors import Roster
 
@@ -59,18 +59,18 @@ class PageInputs:
             "key": self.key,
         }
 
-    def documents(self, shown: Callable[[], frozenset[str]], place: str, *, messages: Messages) -> PoolDocuments | None:
-        """The texts of the documents that a page shows, those of this place; None without a file."""
+    def documents(self, shown: Callable[[], frozenset[str]], *, messages: Messages) -> PoolDocuments | None:
+        """The texts of the documents that a page shows; None without a file."""
         from probeval.web import PoolDocuments
 
         if self.docs is None:
             return None
         documents = PoolDocuments(self.docs, shown)
-        messages.say(f"{len(documents):,} of {len(shown()):,} documents of {place} are in {self.docs}.")
+        messages.say(f"{len(documents):,} of {len(shown()):,} documents to show are in {self.docs}.")
         return documents
 
-    def roster(self, joined: Opened, *, messages: Messages) -> Roster:
-        """The people who may use the page of a campaign or study: those invited, or one person on this machine.
+    def roster(self, campaign: Campaign, *, messages: Messages) -> Roster:
+        """The people who may use the page of a campaign: those invited, or one person on this machine.
 
         Tokens that others can read, and people whose tokens cannot be used, are reported.
         """
@@ -83,15 +83,15 @@ class PageInputs:
         people = [] if file is None else read_assessors(file)
         if file is not None and os.name == "posix" and file.stat().st_mode & 0o044:
             messages.say(f"{file}: other users of this machine can read its tokens. Run chmod 600 {file}.")
-        for revoked in joined.people.add("owner", people) if people else []:
+        for revoked in campaign.people.add("owner", people) if people else []:
             messages.say(f"{revoked}: the token in {file} was revoked or belongs to another person. Give a new one.")
-        team = alone is None and bool(joined.people.access.tokens)
+        team = alone is None and bool(campaign.people.access.tokens)
         if not team and not is_loopback(self.host):
             raise ProbevalError(
                 f"{self.host}: every assessor outside this machine needs a token. Invite them with probeval campaign "
                 "assessors add, or give an --assessor-file."
             )
-        return Roster(joined, alone=None if team else alone or "owner")
+        return Roster(campaign, alone=None if team else alone or "owner")
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class PageAddress:
     """The address of a page."""
 
     url: str
-    campaign: Annotated[str, "The name of the campaign or study."]
+    campaign: Annotated[str, "The name of the campaign."]
 
 
 def announce(address: str, name: str, *, output: Output, hints: Iterable[str] = (), sign_in: str | None = None) -> None:

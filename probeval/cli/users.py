@@ -1,10 +1,8 @@
-"""``probeval users``: a study of result lists with users, from the choice of lists to a mapping of one's own."""
+"""``probeval users``: the lists of a study with users, and its report; the rest is that of any campaign."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,47 +11,18 @@ import typer
 from probeval.api.list_studies import AnswerAnalysis, AnswerTable, UserStudyInputs
 from probeval.cli.assessor_texts import guideline_text
 from probeval.cli.commands import Output
-from probeval.cli.options import OutFile, Quiet
-from probeval.cli.output import Messages, write_data
-from probeval.cli.serving import PageAddress, PageInputs, announce
-from probeval.cli.stores import By, StorePlace, check_exists
+from probeval.cli.stores import By, Name, Place, StorePlace
 from probeval.data import read_texts
-from probeval.data.files import write_bytes
 from probeval.errors import ProbevalError
 from probeval.records import About
 
 if TYPE_CHECKING:
-    from probeval.campaign import Study
-    from probeval.satisfaction import ListAnswers, ListQuestions
+    from probeval.satisfaction import ListQuestions
     from probeval.studies import UserStudy
 
 __all__ = ["users"]
 
-users = typer.Typer(help="Ask users which of two lists is better: choose lists, serve the page, report the answers.")
-
-StudyName = Annotated[str | None, About("The study, if the store has several.", metavar="NAME")]
-
-
-class AnswerFormat(StrEnum):
-    """Formats of exported answers."""
-
-    csv = "csv"
-    jsonl = "jsonl"
-
-
-@dataclass(frozen=True, kw_only=True)
-class StudyPlace:
-    """A study of a store."""
-
-    store: StorePlace
-    name: StudyName = None
-
-    def open(self, *, read_only: bool = False) -> Study:
-        """The study."""
-        from probeval.campaign import Study
-
-        check_exists(self.store, "probeval users create")
-        return Study.open(self.store, name=self.name, read_only=read_only)
+users = typer.Typer(help="Ask users which of two lists is better: choose the lists, report the answers.")
 
 
 @users.command()
@@ -62,14 +31,14 @@ def create(store: StorePlace, given: UserStudyInputs, output: Output, by: By = "
 
     Example: probeval users create study.db runs/ --qrels qrels.txt --metric nDCG@5 --pairs 100
     """
-    from probeval.campaign import Study
+    from probeval.campaign import Campaign
 
     if given.qrels is None:
         raise ProbevalError("Lists are chosen by their scores: give --qrels FILE.")
     messages = output.messages
     chosen = messages.warned(lambda: given.choose(messages))
     texts = None if given.queries is None else read_texts(given.queries, "query")
-    Study.create(
+    Campaign.create_lists(
         store,
         chosen,
         name=given.name,
@@ -81,35 +50,8 @@ def create(store: StorePlace, given: UserStudyInputs, output: Output, by: By = "
     ).close()
     if texts is None:
         output.hints.append("No query texts: users will see ids only. Add them with --queries FILE")
-    output.hints.append(f"Next: probeval users serve {shlex.quote(store)} --docs FILE")
+    output.hints.append(f"Next: probeval judge {shlex.quote(store)} --docs FILE")
     return chosen
-
-
-@users.command()
-def serve(place: StudyPlace, page: PageInputs, output: Output) -> PageAddress | None:
-    """Serve the page of a study until Ctrl+C: for one person on this machine, or for users with links.
-
-    Example: probeval users serve study.db --docs documents.jsonl
-    """
-    try:
-        from probeval.web import serve_study
-    except ImportError as error:
-        raise ProbevalError(f"The page needs {error.name}: pip install 'probeval[web]'.") from None
-
-    messages, address = output.messages, page.address
-    with place.open() as study:
-        roster = page.roster(study, messages=messages)
-        documents = page.documents(lambda: study.docs, "the lists", messages=messages)
-        sign_in = "Users sign in with their links" if roster.alone is None else None
-
-        def ready(url: str) -> None:
-            hints = []
-            if documents is None:
-                hints.append("No document texts: users will see ids only. Add them with --docs FILE")
-            announce(url, study.setup.name, output=output, hints=hints, sign_in=sign_in)
-
-        serve_study(study, roster=roster, documents=documents, ready=ready, tell=messages.say, **address)
-    return None  # the address was printed when the page was ready
 
 
 @users.command()
@@ -123,7 +65,7 @@ def report(
     save: Annotated[
         Path | None, About("Write the mapping (.json) for --mapping of other verbs.", metavar="FILE")
     ] = None,
-    name: StudyName = None,
+    name: Name = None,
 ) -> UserStudy:
     """Report a study: satisfied users by score, what users notice, side and endpoint bias, traps by user.
 
@@ -136,42 +78,14 @@ def report(
     if save is not None and not is_users_file(save):
         raise ProbevalError(f"--save writes a file whose name ends in .json, got {save}.")
     if store is not None:
-        with StudyPlace(store=store, name=name).open(read_only=True) as study:
-            given = study.answers()
+        with Place(store=store, name=name).open(read_only=True) as study:
+            given = study.list_answers()
     elif table.answers is not None:
         given = table.read(table.answers)
-    _check_any(given)
+    if not len(given):
+        raise ProbevalError("No answers yet: users answer on the page of 'probeval judge'.")
     found = analysis.of(given)
     if save is not None:
         found.save(save)
         output.messages.say(f"Saved. Use it with --mapping {shlex.quote(str(save))}")
     return found
-
-
-@users.command()
-def export(
-    place: StudyPlace,
-    out: OutFile = None,
-    answer_format: Annotated[AnswerFormat, About("The format of the file.", option="--format")] = AnswerFormat.csv,
-    quiet: Quiet = False,
-) -> None:
-    """Write all answers, traps among them, one row each.
-
-    Example: probeval users export study.db -o answers.csv
-    """
-    with place.open(read_only=True) as study:
-        given = study.answers()
-    _check_any(given)
-    text = given.export(answer_format.value)
-    if out is None:
-        write_data(text)
-    else:
-        write_bytes(out, text.encode())
-        Messages(quiet=quiet).say(
-            f"{len(given):,} answers in {out}. Report them with probeval users report --answers {out}"
-        )
-
-
-def _check_any(given: ListAnswers) -> None:
-    if not len(given):
-        raise ProbevalError("No answers yet: users answer on the page of 'probeval users serve'.")

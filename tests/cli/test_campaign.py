@@ -48,11 +48,11 @@ def test_the_whole_way(probeval: Run, store: str, tmp_path: Path):
             assert said.code == 0, said.err
     listed = json.loads(probeval("campaign", "adjudicate", store, "--format", "json").out)["disagreements"]
     assert listed
-    query, doc = listed[0]["query"], listed[0]["doc"]
+    query, (doc,) = listed[0]["query"], listed[0]["documents"]
     settled = probeval(
         "campaign", "adjudicate", store, query, doc, 1, "--by", "eve", "--reason", "it is", "--format", "csv"
     )
-    assert settled.out.splitlines()[1].endswith(f"adjudicated,{query},{doc},eve,1.0")
+    assert settled.out.splitlines()[1].endswith(f"adjudicated,{query},{doc},eve,1")
     status = probeval("campaign", "status", store, "--refresh")
     assert "Krippendorff's alpha" in status.err
     assert f"{len(listed) - 1} disagreements to settle, 1 settled." in status.err
@@ -74,7 +74,7 @@ def test_record_undo_skip_flag_and_comment(probeval: Run, store: str):
     said = probeval("campaign", "record", store, *pair, 2, "--assessor", "ann", "--token", "t1", "--format", "json")
     again = probeval("campaign", "record", store, *pair, 2, "--assessor", "ann", "--token", "t1", "--format", "json")
     assert json.loads(said.out) == json.loads(again.out)
-    assert json.loads(said.out)["grade"] == 2
+    assert json.loads(said.out)["answer"] == "2"
     assert probeval("campaign", "record", store, "--assessor", "ann", "--withdraw", 0).code == 0
     assert _next(probeval, store, "ann")[0]["doc"] == task["doc"]
     both = probeval(
@@ -186,16 +186,18 @@ def test_the_same_seed_gives_the_same_overlap_and_tables(probeval: Run, runs: Pa
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("status", "none.db"), "none.db: no such store. 'probeval campaign create' makes one."),
+        (("status", "none.db"), "none.db: no such store. Create one first: probeval campaign create."),
         (
             ("status", "data/qrels.txt"),
             "data/qrels.txt: not a store of campaigns. Create one first.",
         ),
-        (("record", "mine.db", "q1", "--assessor", "a"), "Give QUERY, DOC and GRADE"),
+        (("record", "mine.db", "q1", "--assessor", "a"), "Give QUERY, DOC (or two) and ANSWER"),
+        (("record", "mine.db", "q1", *"abcdefgh", "--assessor", "a"), "Give QUERY, DOC"),
+        (("record", "mine.db", "q1", "d1", "d2", "left", "--assessor", "a", "--flag", "x"), "is about one document"),
         (("record", "mine.db", "q1", "nope", "1", "--assessor", "a"), "Query 'q1': no run retrieves document 'nope'."),
         (
             ("adjudicate", "mine.db", "q1"),
-            "Give QUERY, DOC and GRADE; QUERY and DOC with --other and --choice; or none",
+            "Give QUERY, DOC (or two) and ANSWER",
         ),
         (("export", "mine.db", "-o", "no/such/../../mine.db/x"), "cannot be written"),
         (("status", "mine.db", "--name", "other"), "mine.db: no campaign 'other'."),
@@ -347,14 +349,14 @@ def test_disagreements_with_their_documents(probeval: Run, store: str):
         "Guideline: birds",
         f"Document {doc}:",
         r"  A text \x1b[2J\u202e of birds.",  # nothing that a terminal obeys
-        "Grades: ann 0, bob 2.",
+        "Answers: ann 0, bob 2.",
         "Comments: ann: ann is sure; bob: bob is sure",
         "",
     ]
     (row,) = json.loads(probeval("campaign", "adjudicate", store, "--docs", "docs.tsv", "--format", "json").out)[
         "disagreements"
     ]
-    assert (row["query_text"], row["guideline"], row["text"]) == ("birds", "birds", "A text \x1b[2J\u202e of birds.")
+    assert (row["query_text"], row["guideline"], row["texts"]) == ("birds", "birds", ["A text \x1b[2J\u202e of birds."])
 
 
 def test_a_skip_says_why(probeval: Run, store: str):

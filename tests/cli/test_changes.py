@@ -162,7 +162,7 @@ def test_gold_pairs_are_given_shown_and_answered(probeval: Run, store: str, tmp_
     probeval("campaign", "record", store, "q1", "not-in-a-run", 0, "--assessor", "ann")
     (pair,) = json.loads(probeval("campaign", "gold", store, "--format", "json").out)["pairs"]
     assert (pair["answers"], pair["right"], pair["retrieved"]) == (1, 0, False)
-    assert "1 pairs" in probeval("campaign", "log", store).out
+    assert "gold     1 pair\n" in probeval("campaign", "log", store).out
     (tmp_path / "wrong.txt").write_text("nowhere 0 d 1\n")
     said = probeval("campaign", "gold", store, tmp_path / "wrong.txt")
-    assert said.err.startswith("Error: Gold pairs: no query 'nowhere' in this campaign.")
+    assert said.err.startswith("Error: Gold: no query 'nowhere' in this campaign.")

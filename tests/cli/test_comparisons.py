@@ -1,4 +1,4 @@
-"""Answers about two documents as people type them: create, next, answer, judge on the terminal, settle, gold, files."""
+"""Answers about two documents as people type them: create, next, record, judge on the terminal, settle, gold, files."""
 
 from __future__ import annotations
 
@@ -47,24 +47,28 @@ def test_a_preference_is_asked_answered_contested_and_settled(probeval: Run, cre
     store = create("--ask", "preferences", "--overlap", 1)
     (task,) = _next(probeval, store, "ann")
     assert task["asks"] == "preference"
-    about = ("campaign", "answer", store, task["query"], task["doc"], task["other"])
-    said = probeval(*about, "left", "--assessor", "ann", "--relevant", "both", "--format", "json")
-    assert json.loads(said.out)["choice"] == "left"
-    assert probeval(*about, "right", "--assessor", "bob", "--comment", "newer").code == 0
+    about = (store, task["query"], *task["documents"])
+    said = probeval("campaign", "record", *about, "left", "both", "--assessor", "ann", "--format", "json")
+    assert json.loads(said.out)["answer"] == "left is better, both relevant"
+    assert probeval("campaign", "record", *about, "right", "--assessor", "bob", "--comment", "newer").code == 0
     listed = json.loads(probeval("campaign", "adjudicate", store, "--format", "json").out)
-    (contested,) = listed["comparisons"]
-    assert contested["answers"] == f"ann {task['doc']}, bob {task['other']}"
-    assert "Comparisons in dispute" in probeval("campaign", "adjudicate", store).out
-    settled = probeval(
-        "campaign", "adjudicate", store, task["query"], task["doc"], "--other", task["other"], "--choice", "equal",
-        "--by", "eve",
-    )  # fmt: skip
+    (contested,) = listed["disagreements"]
+    ann, bob = ("left", "right") if contested["documents"] == task["documents"] else ("right", "left")
+    assert contested["answers"] == f"ann {ann} is better, both relevant, bob {bob} is better"
+    assert (contested["asks"], contested["comments"]) == ("preference", "bob: newer")
+    assert "1 questions in dispute" in probeval("campaign", "adjudicate", store).out
+    settled = probeval("campaign", "adjudicate", *about, "equal", "--by", "eve")
     assert settled.code == 0, settled.err
     assert "0 comparisons in dispute, 1 settled." in probeval("campaign", "status", store).err
-    half = probeval("campaign", "adjudicate", store, task["query"], task["doc"], "--other", task["other"])
-    assert (half.code, "QUERY and DOC with --other and --choice" in half.err) == (1, True)
+    for wrong, why in (
+        ("30 10", "has no left_number"),
+        ("up", "left, equal, right; got 'up'"),
+        ("left up", "both, chosen, neither may be relevant; got 'up'"),
+    ):
+        said = probeval("campaign", "adjudicate", *about, *wrong.split())
+        assert (said.code, why in said.err) == (1, True)
     log = probeval("campaign", "log", store, "--all").out
-    assert f"{task['query']} {task['doc']} {task['other']} choice right comment newer" in log
+    assert f"{task['query']} {task['doc']} {task['other']} comment newer choice right" in log
 
 
 def test_judging_on_the_terminal_by_keys(
@@ -77,10 +81,10 @@ def test_judging_on_the_terminal_by_keys(
     monkeypatch.setattr("sys.stdin", io.StringIO("x\nl\nr\n=\nb\nu\nr\ns\nq\n"))
     said = probeval("campaign", "judge", store, "--assessor", "ann", "--docs", docs, "--no-refresh")
     assert said.code == 0, said.err
-    assert "Expected one of the keys, got 'x'." in said.err
+    assert "The better of two documents is left, equal, right; got 'x'." in said.err
     assert "trains" in said.err
     assert "\x1b" not in said.err
-    assert said.out.splitlines()[-1].split() == ["ann", "0", "5", "1", "1"]
+    assert said.out.splitlines()[-1].split() == ["ann", "5", "1", "1"]
     exported = probeval("campaign", "export", store, "--format", "answers", "-o", "answers.csv")
     assert exported.code == 0, exported.err
     assert read_answers("answers.csv").to_frame()["choice"].tolist() == ["left", "right", "equal", "right"]
@@ -92,14 +96,14 @@ def test_magnitudes_and_grades_on_the_terminal(
     store = create("--ask", "magnitudes")
     monkeypatch.setattr("sys.stdin", io.StringIO("30\n30 ten\n30 10\n"))
     said = probeval("campaign", "judge", store, "--assessor", "ann", "--no-refresh", "--format", "json")
-    assert "Give two numbers, one for each document; got 1." in said.err
-    assert "Expected a number or one of the keys, got 'ten'." in said.err
+    assert "The number of the right document must be above 0, got ''." in said.err
+    assert "The number of the right document must be above 0, got 'ten'." in said.err
     changed = probeval("campaign", "change", store, "--ask", "grades", "--format", "csv")
     assert changed.out.splitlines()[1] == "ask,magnitudes,grades"
     monkeypatch.setattr("sys.stdin", io.StringIO("7\n2\n"))
     said = probeval("campaign", "judge", store, "--assessor", "bob", "--no-refresh")
     assert "The grades of the scale graded:2 are 0, 1, 2; got 7.0." in said.err
-    assert said.out.splitlines()[-1].split() == ["bob", "1", "0", "0", "0"]
+    assert said.out.splitlines()[-1].split() == ["bob", "1", "0", "0"]
     status = json.loads(probeval("campaign", "status", store, "--format", "json").out)
     assert (status["answers"], status["magnitudes"], status["judged"], status["ask"]) == (1, 1, 1, "grades")
 
@@ -126,8 +130,11 @@ def test_gold_comparisons_and_answers_as_files(probeval: Run, create: Callable[.
 
 def test_what_is_asked_must_be_known(probeval: Run, runs: Path):
     said = probeval("campaign", "create", "a.db", runs, "--metric", "nDCG@5", "--ask", "stars")
-    assert said.code == 2
-    assert "grades" in said.err
+    assert said.code == 1
+    assert "Assessors are asked for preferences, magnitudes, mixed, grades, lists; got 'stars'." in said.err
+    said = probeval("campaign", "create", "a.db", runs, "--metric", "nDCG@5", "--ask", "lists")
+    assert (said.code, "probeval users create makes a study" in said.err) == (1, True)
+    assert not Path("a.db").exists()
 
 
 def test_answers_print_what_the_schemas_say(
@@ -143,14 +150,14 @@ def test_answers_print_what_the_schemas_say(
         return document
 
     (task,) = asked("next", "--assessor", "ann", "--no-refresh")["next"]
-    about = (task["query"], task["doc"], task["other"])
-    asked("answer", *about, "left", "--assessor", "ann")
-    asked("answer", *about, "right", "--assessor", "bob")
-    asked("answer", *about, "--assessor", "cy", "--skip", "--reason", "too long")
-    assert len(asked("adjudicate")["comparisons"]) == 1
-    asked("adjudicate", *about[:2], "--other", about[2], "--choice", "left")
+    about = (task["query"], *task["documents"])
+    asked("record", *about, "left", "--assessor", "ann")
+    asked("record", *about, "right", "--assessor", "bob")
+    asked("record", *about, "--assessor", "cy", "--skip", "--reason", "too long")
+    assert len(asked("adjudicate")["disagreements"]) == 1
+    asked("adjudicate", *about, "left")
     monkeypatch.setattr("sys.stdin", io.StringIO("l\n"))
-    assert asked("judge", "--assessor", "dee", "--no-refresh")["compared"] == 1
+    assert asked("judge", "--assessor", "dee", "--no-refresh")["answered"] == 1
     (tmp_path / "orders.csv").write_text("query,better,worse\n" + ",".join(about) + "\n")
     assert len(asked("gold", tmp_path / "orders.csv")["orders"]) == 1
     assert {row["assessor"] for row in asked("status")["comparers"]} == {"ann", "bob", "dee"}

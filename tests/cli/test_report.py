@@ -67,7 +67,7 @@ def test_a_campaign(probeval, here, small):
     blind = replace(small, judgments=None)
     with Campaign.create(here / "mine.db", blind, metric="P@5", model="uniform", name="mine") as opened:
         task = opened.next("ann")[0]
-        opened.record("ann", task.query, task.doc, 1)
+        opened.answer("ann", task.question, grade=1)
     said = probeval("report", "mine.db", "--format", "json")
     assert said.code == 0, said.err
     assert json.loads(said.out)["title"] == "Campaign mine"

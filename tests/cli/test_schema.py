@@ -195,7 +195,7 @@ def test_a_campaign_prints_what_its_schemas_say(
             asked("record", task["query"], task["doc"], grade, "--assessor", who)
     asked("record", task["query"], task["doc"], "--assessor", "bob", "--flag", "odd", "--comment", "well")
     waiting = asked("adjudicate")["disagreements"][0]
-    asked("adjudicate", waiting["query"], waiting["doc"], 1)
+    asked("adjudicate", waiting["query"], *waiting["documents"], 1)
     assert asked("status", "--refresh")["snapshot"]["systems"]
     asked("queries", folder / "queries.tsv")
     asked("guideline", folder / "queries.tsv")

@@ -34,7 +34,7 @@ def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     with monkeypatch.context() as patched, Campaign.create(store, Collection("old", runs), **SETTINGS) as made:
         patched.setattr(probeval.campaign.parsing, "CONTROL", re.compile("(?!)"))
         for by, grade in (("ann", 2), ("bob", 0)):
-            made.record(by, "q1", "d1", grade)
+            made.answer(by, ("q1", "d1"), grade=grade)
         made.comment("ann", "q1", "d1", FORGED)
         made.flag("ann", "q1", "d1", reason=FORGED)
     return str(store)
@@ -68,7 +68,7 @@ def test_what_people_write_has_no_control_characters(tmp_path, text):
             lambda: made.comment("ann", "q1", "d1", text),
             lambda: made.flag("ann", "q1", "d1", reason=text),
             lambda: made.change_guideline("ann", text),
-            lambda: made.record(text, "q1", "d1", 1),
+            lambda: made.answer(text, ("q1", "d1"), grade=1),
         ):
             with pytest.raises(CampaignError, match=r"control characters|one line of text"):
                 refused()

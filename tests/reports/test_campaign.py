@@ -35,9 +35,9 @@ def campaign(small: Collection, tmp_path_factory: pytest.TempPathFactory) -> Ite
         pool = small.judgments.pool
         for i in range(18):
             query, doc = pool.label(3 * i)
-            opened.record("ann" if i % 2 else "ben", query, doc, float(grades[3 * i]))
+            opened.answer("ann" if i % 2 else "ben", (query, doc), grade=float(grades[3 * i]))
         query, doc = pool.label(0)
-        opened.record("ann", query, doc, 2.0)
+        opened.answer("ann", (query, doc), grade=2.0)
         yield opened
 
 

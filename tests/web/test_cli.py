@@ -61,7 +61,7 @@ def test_what_assessors_will_miss_is_said(
     docs = tmp_path / "docs.csv"
     docs.write_text(f"doc,text\n{campaign.pool.docs[0]},a text\n")
     assert probeval("judge", place, "--docs", docs).err.splitlines() == [
-        f"1 of {len(campaign.pool.docs)} documents of the pool are in {docs}.",
+        f"1 of {len(campaign.pool.docs)} documents to show are in {docs}.",
         "Open this address in a browser. Ctrl+C stops the server.",
     ]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pandas as pd
 
 from probeval.campaign.events import Answered, GoldChanged, Settled, TaskPurpose
-from probeval.campaign.parsing import as_choice, as_number, as_relevant
+from probeval.campaign.parsing import as_choice, as_number, as_relevant, check_values
 from probeval.campaign.questions import COMPARISON, KINDS, Kind, Question, Words
 from probeval.data.answers import PairAnswers, as_answers
 from probeval.data.files import suffix
@@ -119,6 +119,7 @@ class Comparison(Kind):
     answered = Compared
     settled = ComparisonAdjudicated
     gold = GoldOrdersChanged
+    keys = MappingProxyType({"l": "left", "r": "right", "=": "equal", "b": " ".join(BOTH_BAD)})
 
     def question(self, query: str, documents: Sequence[str]) -> Question:
         """The question about two documents, whichever is on the left."""
@@ -139,6 +140,7 @@ class Comparison(Kind):
 
     def values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
         """A choice and perhaps which documents are relevant, or two numbers."""
+        check_values(given, "choice", "relevant", "numbers")
         choice = as_choice(given.get("choice", ""))
         relevant = as_relevant(given.get("relevant", ""), choice)
         left, right = (as_number(number) for number in given.get("numbers") or (None, None))
@@ -151,10 +153,34 @@ class Comparison(Kind):
         found = {"choice": choice, "relevant": relevant}
         return found if left is None else found | {"left_number": left, "right_number": right}
 
+    def settled_values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
+        """A choice, and perhaps which documents are relevant. Two documents may be settled as equal in any campaign."""
+        check_values({name: value for name, value in given.items() if value is not None}, "choice", "relevant")
+        choice = as_choice(given.get("choice", ""))
+        if not choice:
+            raise CampaignError("Settle a comparison by a choice: left, right or equal.")
+        return {"choice": choice, "relevant": as_relevant(given.get("relevant", ""), choice)}
+
     def parse(self, form: Mapping[str, str]) -> dict[str, Any]:
         """The choice and which documents are relevant, or the numbers."""
         choice, relevant = BOTH_BAD if form["bad"] else (form["choice"], form["relevant"])
         return {"choice": choice, "relevant": relevant, "numbers": _numbers(form)}
+
+    def prompt(self, setup: Setup) -> str:
+        """The keys, or numbers to follow; and the second question if it is asked."""
+        if setup.ask == "magnitudes":
+            return "A number for each, such as 30 10"
+        choices = "l left, r right" if setup.forced else "l left, r right, = equal, b both bad"
+        return f"Which is better? {choices}" + ("; then both, chosen or neither relevant" if setup.follow_up else "")
+
+    def typed(self, words: Sequence[str]) -> dict[str, Any]:
+        """The choice and perhaps which documents are relevant; or two numbers."""
+        if len(words) > 2:
+            raise CampaignError(f"An answer about two documents has at most 2 words, got {len(words)}.")
+        if words and MAGNITUDE.fullmatch(words[0]):
+            left, right = words[0], "".join(words[1:])
+            return self.parse(dict.fromkeys(self.fields, "") | {"left_number": left, "right_number": right})
+        return super().typed(words)
 
     def evidence(self, answers: Sequence[Answered | Settled]) -> PairAnswers | None:
         """The answers as data; None without any."""

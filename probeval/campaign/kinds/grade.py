@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from probeval.campaign.events import Answered, GoldChanged, Settled
-from probeval.campaign.parsing import NUMBER, as_grade
+from probeval.campaign.parsing import NUMBER, as_grade, check_values
 from probeval.campaign.questions import GRADE, KINDS, Kind, Question, Words, graded
 from probeval.data.collection import read_judgments
 from probeval.data.judgments import Judgments
@@ -87,12 +87,20 @@ class Grade(Kind):
 
     def values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
         """The grade, on the scale."""
+        check_values(given, "grade")
         return {"grade": as_grade(setup.scale, given.get("grade"))}
 
     def parse(self, form: Mapping[str, str]) -> dict[str, Any]:
         """The grade as a number; other text is returned as it is, and the scale refuses it."""
         text = form["grade"]
         return {"grade": float(text) if NUMBER.fullmatch(text) else text}
+
+    def prompt(self, setup: Setup) -> str:
+        """The grades, with what each means if that was said."""
+        scale, words = setup.scale, setup.grade_words
+        if words:
+            return "Grade? " + ", ".join(f"{grade:g} {word}" for grade, word in zip(scale.grades, words, strict=True))
+        return f"Grade? {scale.grades[0]:g} to {scale.grades[-1]:g}"
 
     def evidence(self, answers: Sequence[Answered | Settled]) -> Judgments:
         """The grades."""
