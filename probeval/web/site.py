@@ -20,10 +20,9 @@ from starlette.types import ASGIApp
 from probeval.campaign import Campaign, State
 from probeval.errors import DataError, ProbevalError, StoreError
 from probeval.web.adjudication import AdjudicationPage
-from probeval.web.assessors import Assessor, Roster
 from probeval.web.board import Board
 from probeval.web.documents import Document
-from probeval.web.entry import COOKIE, Entry, Guesses, SignInPages, signed_in, who_sent
+from probeval.web.entry import COOKIE, Assessor, Entry, Guesses, Roster, SignInPages, signed_in, who_sent
 from probeval.web.forms import Form, own_form
 from probeval.web.guard import Guard, Limiter
 from probeval.web.judging import JudgingPage
