@@ -79,7 +79,7 @@ def walk(work: Callable[[], Any]) -> Counter[str]:
 
 
 def tasks(folder: Path) -> dict[str, Callable[[], Any]]:
-    """Three tasks on a small synthetic campaign: an evaluation with labels, a simulation, a judgment of a campaign."""
+    """Three tasks on a small synthetic campaign: an evaluation with labels, a simulation, a judgment and the next."""
     from probeval.campaign import Campaign
 
     campaign = probeval.synthetic_campaign(seed=1, systems=6, queries=8, depth=10)
@@ -90,11 +90,14 @@ def tasks(folder: Path) -> dict[str, Callable[[], Any]]:
     labels = LabelTable(pool, ("judge",), np.random.default_rng(2).integers(0, 3, (len(pool), 1)).astype(float))
     store = str(folder / "walk.db")
     opened = Campaign.create(store, replace(campaign, judgments=None), metric="nDCG@10", scale=Scale.graded(2))
-    (task,) = opened.next("ann", n=1)
+    opened.refresh()
+    (task,) = opened.next("ann")
+    for _ in range(3):  # what the first steps make is kept
+        _, (task,) = opened.answer_and_next("ann", task.question, grade=1)
     return {
         "evaluate": lambda: api.evaluate(campaign.runs, "nDCG@10", qrels=some, labels=labels).to_dict(),
         "simulate": lambda: api.simulate(campaign, "DCG@10", ["gain"], batch=20, until=0.3).to_dict(),
-        "judgment": lambda: opened.record("ann", task.query, task.doc, 1),
+        "judgment": lambda: opened.answer_and_next("ann", task.question, grade=1),
     }
 
 

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import probeval
-from probeval.campaign import Campaign, Question, copy_store
+from probeval.campaign import Campaign, copy_store
+from probeval.campaign.questions import graded
 from probeval.cli import main
 from probeval.data import Collection, Judgments, Runs, Scale, read_campaign, read_judgments, read_runs, write_campaign
 from probeval.data.spreadsheets import csv_text, restored_cell
@@ -186,7 +187,7 @@ def test_exports_and_backups(campaign: Campaign, tmp_path: Path):
     given = {
         (*pair, by): judgment.grade
         for pair in campaign.state.judged
-        for by, judgment in campaign.state.latest(Question(pair[0], pair[1:])).items()
+        for by, judgment in campaign.state.latest(graded(*pair)).items()
     }
     rows = _check_csv(campaign.export("csv"))
     assert {(row[0], row[1], row[3]): float(row[2]) for row in rows[1:]} == given
@@ -232,11 +233,11 @@ def test_pages(campaign: Campaign, browser: Browser):
         page = browser.new_page()
         page.goto(server.url)  # names go out in a form and come back
         for _ in range(6):
-            form = page.locator("#grades")
+            form = page.locator("#answer")
             pair = form.locator("[name=query]").input_value(), form.locator("[name=doc]").input_value()
             page.keyboard.press("1")
             page.wait_for_function("n => Number(document.getElementById('page').dataset.turn || 0) > n", arg=_)
-            assert campaign.state.latest(Question(pair[0], pair[1:]))[NAMES[0]].grade == 1
+            assert campaign.state.latest(graded(*pair))[NAMES[0]].grade == 1
             assert page.evaluate("window.stolen") is None
         page.close()
     finally:

@@ -22,7 +22,7 @@ from probeval.arrays import Floats
 from probeval.campaign.candidates import Material
 from probeval.campaign.events import Answered, TaskPurpose
 from probeval.campaign.kinds import Compared, Judged, ListsCompared
-from probeval.campaign.kinds.lists import LISTS, ListMaterial
+from probeval.campaign.kinds.lists import ListMaterial
 from probeval.campaign.leases import gold_left
 from probeval.campaign.questions import COMPARISON, GRADE, kind_of
 from probeval.campaign.snapshot import Tendency
@@ -161,7 +161,7 @@ class Comparer(CheckedWork):
 
 @dataclass(frozen=True, kw_only=True)
 class ListUser(CheckedWork):
-    """The answers of one user about two lists; traps are their gold questions."""
+    """The answers of one user about two lists, whose gold questions are traps; or to questions of another kind."""
 
     answers: Annotated[int, "The number of their answers, traps included."]
     skipped: Annotated[int, "The number of questions that they skipped."]
@@ -212,7 +212,7 @@ def shares(
         manner = known.get(name, Tendency(name, NAN, NAN, NAN))
         found.append(
             Share(
-                **checked.figures(worse.get(name, NAN)),
+                **checked.figures(checked.gold, worse.get(name, NAN)),
                 assessor=name,
                 judgments=int((~np.isnan(grades[at])).sum()),
                 skipped=skipped.get(name, 0),
@@ -249,12 +249,13 @@ class _Checks:
         """Right answers to gold questions, and all of them."""
         return self.right, len(self.on_gold)
 
-    def figures(self, gold_p: float) -> dict[str, Any]:
-        """The fields of :class:`CheckedWork` that come from these."""
-        lower, upper = share_interval(*self.gold)
+    def figures(self, gold: tuple[int, int], gold_p: float) -> dict[str, Any]:
+        """The fields of :class:`CheckedWork` that come from these, and from right answers to gold and all of them."""
+        right, n = gold
+        lower, upper = share_interval(right, n)
         return {
-            "gold": len(self.on_gold),
-            "gold_right": self.right,
+            "gold": n,
+            "gold_right": right,
             "gold_lower": lower,
             "gold_upper": upper,
             "gold_p": gold_p,
@@ -279,6 +280,12 @@ def _checks(state: State, kind: str) -> dict[str, _Checks]:
             elif purpose is TaskPurpose.repeat and name in first:
                 own.again.append((answer, first[name]))
     return found
+
+
+def _joined(several: Sequence[_Checks]) -> _Checks:
+    """The checks of an assessor by questions of several kinds."""
+    on_gold, again = ([pair for one in several for pair in getattr(one, name)] for name in ("on_gold", "again"))
+    return _Checks(on_gold, again, sum(one.right for one in several))
 
 
 def _grade(answer: Answered) -> float:
@@ -534,7 +541,7 @@ def comparers(state: State, verdicts: Sequence[AnsweringAssessor]) -> tuple[Comp
     total = tuple(sum(each) for each in zip(*called.values(), strict=True)) if called else (0, 0)
     return tuple(
         Comparer(
-            **checks.get(name, _Checks()).figures(worse.get(name, NAN)),
+            **(checked := checks.get(name, _Checks())).figures(checked.gold, worse.get(name, NAN)),
             gold_left=gold_left(state, name, COMPARISON),
             **_comparing(name, own[name], called[name], total, found.get(name)),
         )
@@ -580,39 +587,31 @@ def _comparing(
 
 
 def list_users(state: State, material: Material) -> tuple[ListUser, ...]:
-    """The answers of each user about two lists, by name; none if others are asked for."""
-    if not isinstance(material, ListMaterial):
-        return ()
-    own: dict[str, list[ListsCompared]] = {}
+    """The answers of each person to questions other than for grades and comparisons, by name."""
+    own: dict[str, list[Answered]] = {}
     for event in state.counted_answers:
-        if event.asks == LISTS:
-            own.setdefault(event.by, []).append(cast("ListsCompared", event))
-    traps = {name: [material.is_right(answer) for answer in given] for name, given in own.items()}
-    answered = {name: (sum(map(bool, each)), sum(right is not None for right in each)) for name, each in traps.items()}
-    worse, skipped = compare_on_gold(answered), _count(state.skipped)
-    total = sum(bool(question.trap) for question in material.questions)
-    found = []
-    for name, given in sorted(own.items()):
-        right, n = answered[name]
-        lower, upper = share_interval(right, n)
-        found.append(
-            ListUser(
-                assessor=name,
-                answers=len(given),
-                skipped=skipped.get(name, 0),
-                seconds=_median([answer.seconds for answer in given if answer.seconds is not None]),
-                last=max(answer.time for answer in given),
-                gold=n,
-                gold_right=right,
-                gold_lower=lower,
-                gold_upper=upper,
-                gold_p=worse.get(name, NAN),
-                gold_left=total - n,
-                repeats=0,
-                repeats_same=0,
-            )
+        if event.asks != COMPARISON and isinstance(event, Answered):
+            own.setdefault(event.by, []).append(event)
+    of_kind = [_checks(state, kind) for kind in dict.fromkeys(a.asks for given in own.values() for a in given)]
+    checks = {name: _joined([found[name] for found in of_kind if name in found]) for name in own}
+    gold, left = {name: checks[name].gold for name in own}, dict.fromkeys(own, 0)
+    if isinstance(material, ListMaterial):
+        traps = {name: [material.is_right(cast("ListsCompared", a)) for a in given] for name, given in own.items()}
+        gold = {name: (sum(map(bool, each)), sum(right is not None for right in each)) for name, each in traps.items()}
+        left = {name: sum(bool(question.trap) for question in material.questions) - n for name, (_, n) in gold.items()}
+    worse, skipped = compare_on_gold(gold), _count(state.skipped)
+    return tuple(
+        ListUser(
+            **checks[name].figures(gold[name], worse.get(name, NAN)),
+            assessor=name,
+            answers=len(given),
+            skipped=skipped.get(name, 0),
+            seconds=_median([answer.seconds for answer in given if answer.seconds is not None]),
+            last=max(answer.time for answer in given),
+            gold_left=left[name] + sum(gold_left(state, name, kind.name) for kind in state.settings.kinds),
         )
-    return tuple(found)
+        for name, given in sorted(own.items())
+    )
 
 
 def _share(count: int, n: int) -> tuple[float, float, float]:
@@ -694,15 +693,18 @@ def quality_sentences(assessors: Sequence[Share]) -> Iterator[str]:
             yield f"{share.assessor} is worse on gold pairs: {share.gold_right} of {share.gold} right, {others}."
 
 
-def user_sentences(found: Sequence[ListUser]) -> Iterator[str]:
-    """How users answered traps, and who is significantly worse than the others."""
-    traps, right = sum(each.gold for each in found), sum(each.gold_right for each in found)
-    if traps:
-        yield f"Traps: {right:,} of {traps:,} answers right."
+def user_sentences(found: Sequence[ListUser], gold: str = "gold questions") -> Iterator[str]:
+    """How users answered gold questions, and who is significantly worse than the others."""
+    n, right = sum(each.gold for each in found), sum(each.gold_right for each in found)
+    again, same = sum(each.repeats for each in found), sum(each.repeats_same for each in found)
+    if n:
+        yield f"{gold.capitalize()}: {right:,} of {n:,} answers right."
+    if again:
+        yield f"Repeated questions: {same:,} of {again:,} answers the same as before."
     for each in found:
         if each.is_worse:
-            others = f"the others {right - each.gold_right:,} of {traps - each.gold:,} (p {each.gold_p:.2g})"
-            yield f"{each.assessor} is worse on traps: {each.gold_right} of {each.gold} right, {others}."
+            others = f"the others {right - each.gold_right:,} of {n - each.gold:,} (p {each.gold_p:.2g})"
+            yield f"{each.assessor} is worse on {gold}: {each.gold_right} of {each.gold} right, {others}."
 
 
 def comparer_sentences(found: Sequence[Comparer]) -> Iterator[str]:

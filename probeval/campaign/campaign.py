@@ -363,7 +363,8 @@ class Campaign(Described):
         question
             The question of a task; or a query and a document to grade, or a query and two documents to compare.
         shown
-            The documents in the places where they were shown; by default as the question was given.
+            The documents in the places where they were shown. By default those of a query and documents are as given,
+            and those of a task's question as the assessor holds it.
         comment
             A remark.
         seconds
@@ -411,7 +412,10 @@ class Campaign(Described):
         The parameters are those of :meth:`answer`.
         """
         asked = self._question(question)
-        given = kind_of(asked.kind).values(values, self._log.known.settings)
+        kind = kind_of(asked.kind)
+        if kind.gold_counts:  # what no run retrieves has no answer to settle, even if it is known
+            self._material(self._log.known).check(asked)
+        given = kind.settled_values(values, self._log.known.settings)
         settle = Settle(by=by, question=asked, **self._place(asked, question, shown), values=given, reason=reason)
         return self._log.advance(replace(settle, token=token)).event
 
@@ -448,9 +452,9 @@ class Campaign(Described):
         return Answer(by=assessor, question=asked, **self._place(asked, question, shown), values=given)
 
     def _place(self, asked: Question, given: Question | Sequence[str], shown: Sequence[str] | None) -> dict[str, Any]:
-        """The query of a question, and its documents as they were shown."""
-        documents = tuple(shown or (given.documents if isinstance(given, Question) else given[1:]))
-        if sorted(documents) != sorted(asked.documents):
+        """The query of a question, and its documents as they were shown; none if this is not given."""
+        documents = tuple(shown or (() if isinstance(given, Question) else given[1:]))
+        if documents and sorted(documents) != sorted(asked.documents):
             raise CampaignError(f"The documents of this question are {', '.join(asked.documents)}.")
         return {"query": self._material(self._log.known).query_of(asked), "documents": documents}
 
@@ -470,12 +474,13 @@ class Campaign(Described):
             self._question((query, doc))
 
     def _lease_next(self, assessor: str, n: int) -> LeaseNext:
-        state = self._log.known
         snapshot = self._log.snapshot
-        questions = self._material(state).queues(state, snapshot, assessor)
-        current = snapshot is not None and snapshot.number >= state.pooled
+        current = snapshot is not None and snapshot.number >= self._log.known.pooled
         return LeaseNext(
-            assessor=assessor, n=n, questions=questions, picks=snapshot.pick_of if snapshot and current else {}
+            assessor=assessor,
+            n=n,
+            questions=lambda state: self._material(state).queues(state, snapshot, assessor),
+            picks=snapshot.pick_of if snapshot and current else {},
         )
 
     def _tasks(self, state: State, assessor: str, n: int) -> list[Task]:

@@ -7,8 +7,8 @@ again if the database rolls the transaction back.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
@@ -20,6 +20,7 @@ from probeval.campaign.events import (
     Flagged,
     Leased,
     Phase,
+    QuestionEvent,
     Released,
     Settled,
     Skipped,
@@ -210,7 +211,7 @@ class QuestionAction(Action[E]):
     question
         The question.
     query, documents
-        Its query, and its documents as they were shown; by default those of the question.
+        Its query, and its documents as they were shown; by default as the person holds the question.
     """
 
     phases = frozenset({Phase.open})
@@ -219,17 +220,24 @@ class QuestionAction(Action[E]):
     query: str = ""
     documents: tuple[str, ...] = ()
 
-    def _head(self, now: float) -> dict[str, Any]:
-        shown = {"query": self.query or self.question.query, "documents": self.documents or self.question.documents}
-        return {**super()._head(now), **shown}
+    def is_same(self, event: Event) -> bool:
+        """Whether an event is that of the same request: also with the documents in the same places, if given."""
+        shown = self.documents or getattr(event, "documents", ())
+        return super().is_same(event) and cast("QuestionEvent", event).documents == shown
+
+    def _about(self, state: State, now: float) -> dict[str, Any]:
+        """The fields that every event about a question has."""
+        held = state.leases.get(self.question, {}).get(self.by)
+        shown = self.documents or (self.question if held is None else held).documents
+        return {**self._head(now), "query": self.query or self.question.query, "documents": shown}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskAction(QuestionAction[E]):
     """An action on a question that names its kind."""
 
-    def _head(self, now: float) -> dict[str, Any]:
-        return {**super()._head(now), "asks": self.question.kind}
+    def _about(self, state: State, now: float) -> dict[str, Any]:
+        return {**super()._about(state, now), "asks": self.question.kind}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,21 +251,21 @@ class LeaseNext(Decision[Leased | None]):
     n
         Questions to hold.
     questions
-        Questions to lease, beside those that need another opinion.
+        From the state at that moment to the questions to lease, beside those that need another opinion.
     picks
         The predictions of the pairs that the model proposed.
     """
 
     assessor: str
     n: int
-    questions: QuestionQueues
+    questions: Callable[[State], QuestionQueues]
     picks: Mapping[Question, Pick]
 
     def events(self, state: State, now: float) -> Sequence[Leased]:
         """The new leases; none unless the campaign is open."""
         if state.phase is not Phase.open:
             return []
-        return lease_new(state, self.assessor, self.n, now, self.questions, self.picks)
+        return lease_new(state, self.assessor, self.n, now, self.questions(state), self.picks)
 
     def event_asked_for(self, state: State, events: Sequence[Event]) -> Leased | None:
         """The first new lease, if any."""
@@ -297,7 +305,7 @@ class Answer(QuestionAction[Answered]):
     def event(self, state: State, now: float) -> Answered:
         """The answer, under the current guideline."""
         return kind_of(self.question.kind).answered(
-            **self._head(now),
+            **self._about(state, now),
             **self.values,
             comment=self.comment,
             guideline=state.guideline_version,
@@ -344,10 +352,7 @@ class Settle(QuestionAction[Settled]):
         settled = kind_of(self.question.kind).settled
         if settled is None:
             raise CampaignError(f"Answers to questions about {self.question.kind} are not settled.")
-        more = self.values.keys() - {field.name for field in fields(settled)}
-        if more:
-            raise CampaignError(f"A settled {self.question.kind} has no {min(more)}: give its other values.")
-        return settled(**self._head(now), **self.values, reason=self.reason)
+        return settled(**self._about(state, now), **self.values, reason=self.reason)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -389,7 +394,7 @@ class Skip(TaskAction[Skipped]):
 
     def event(self, state: State, now: float) -> Skipped:
         """The skip."""
-        return Skipped(**self._head(now), reason=self.reason)
+        return Skipped(**self._about(state, now), reason=self.reason)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -428,4 +433,4 @@ class Release(TaskAction[Released]):
 
     def event(self, state: State, now: float) -> Released:
         """The end of the lease."""
-        return Released(**self._head(now))
+        return Released(**self._about(state, now))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Names
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,11 +15,11 @@ import pandas as pd
 from probeval.arrays import objects
 from probeval.campaign.candidates import Material
 from probeval.campaign.codec import encode
-from probeval.campaign.events import Event, Imported, Labelled, TaskPurpose
+from probeval.campaign.events import Answered, Event, Imported, Labelled, Settled, TaskPurpose
 from probeval.campaign.kinds import Compared, Judged, ListsCompared
 from probeval.campaign.kinds.lists import LISTS, ListMaterial
 from probeval.campaign.parsing import as_name
-from probeval.campaign.questions import COMPARISON, GRADE, Kind
+from probeval.campaign.questions import COMPARISON, GRADE, KINDS, Kind
 from probeval.campaign.state import State
 from probeval.data.answers import NO_ANSWER, PairAnswers
 from probeval.data.evidence import LabelTable
@@ -286,6 +286,8 @@ def export_formats() -> dict[str, ExportFormat]:
     ['qrels', 'csv', 'jsonl', 'answers', 'answers-jsonl', 'lists', 'lists-jsonl', 'log', 'quepid']
     """
     own = {export.name: export for export in EXPORTS}
+    asked = {export.asks for export in EXPORTS}
+    own |= {kind.name: _export_of_kind(kind) for kind in KINDS.values() if kind.name not in asked}
     written = {name: f for name, f in formats_of(Judgments).items() if f.write is not None and not f.needs}
     others = {name: f for name, f in written.items() if name not in own}
     return own | {name: _export_of(f) for name, f in others.items()}
@@ -301,6 +303,29 @@ def _export_of(file_format: FileFormat[Judgments]) -> ExportFormat:
         return write(state.judgments, WriteOptions(queries=state.texts, scale=setup.scale, name=setup.name))
 
     return ExportFormat(file_format.name, file_format.summary, f"judgments{end}", "text/plain", text)
+
+
+def _export_of_kind(kind: Kind) -> ExportFormat:
+    """The answers to questions of a kind that is not of this package: what all answers have, and the kind's values."""
+    values = [
+        field.name for field in fields(kind.answered) if field.name not in {each.name for each in fields(Answered)}
+    ]
+    shown = [f"document_{at}" for at, _ in enumerate(kind.places, start=1)]
+
+    def text(state: State, *_: object) -> str:
+        asked = (each for question, given in state.answers.items() if question.kind == kind.name for each in given)
+        settled = [event for event in state.settled.values() if event.asks == kind.name]
+        rows = [
+            {"query": event.query, **dict(zip(shown, event.documents, strict=True)), "assessor": event.by}
+            | {name: getattr(event, name, None) for name in (*values, "time", "seconds", "comment", "purpose")}
+            | {"settled": isinstance(event, Settled)}
+            for event in sorted((*asked, *settled), key=lambda event: event.number)
+        ]
+        names = ("query", *shown, "assessor", *values, "time", "seconds", "comment", "purpose", "settled")
+        return csv_text(pd.DataFrame(rows, columns=list(names)))
+
+    summary = f"one row per answer to questions of the kind {kind.name}, settled ones too"
+    return ExportFormat(kind.name, summary, f"{kind.name}.csv", "text/csv", text, asks=kind.name)
 
 
 def export_format(name: str) -> ExportFormat:

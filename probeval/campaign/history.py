@@ -106,14 +106,19 @@ def _what(event: Event, before: Setup | None) -> str:
             return f"{event.assessor} as {event.role}"
         case PhaseChanged():
             return f"{event.phase}: {event.reason}" if event.reason else str(event.phase)
-    rest = {field.name: getattr(event, field.name) for field in fields(event) if field.name not in HIDDEN}
+    own = vars(type(event)).get("__annotations__", {})  # what the kind of event adds comes first
+    names = sorted(
+        (field.name for field in fields(event) if field.name not in HIDDEN), key=lambda name: name not in own
+    )
+    rest = {name: getattr(event, name) for name in names}
     about = [event.query, event.doc] if isinstance(event, PairEvent) else []
     about = [event.query, *event.documents] if isinstance(event, QuestionEvent) else about
-    return " ".join([*about, *_described(rest)])
+    return " ".join([*filter(None, about), *_described(rest)])
 
 
 def _described(values: Mapping[str, Any]) -> list[str]:
-    return [f"{name} {value}" for name, value in values.items() if value not in (None, "", 0, (), TaskPurpose.judgment)]
+    nothing = (None, "", 0, (), TaskPurpose.judgment)
+    return [f"{name} {value}" for name, value in values.items() if isinstance(value, bool) or value not in nothing]
 
 
 def _one_line(text: str) -> str:

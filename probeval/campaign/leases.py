@@ -60,8 +60,8 @@ class Task(Record):
     question: Annotated[Question, HIDDEN]
     asks: Annotated[
         str,
-        "The question: the ``grade`` of a document, a ``preference`` between two, the ``magnitude`` of each, or "
-        "another kind.",
+        "The question: the ``grade`` of a document, a ``preference`` between two, the ``magnitude`` of each, ``lists`` "
+        "or another kind.",
     ] = "grade"
 
     @key

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import TypeGuard
 
-from probeval.characters import CONTROL, readable
+from probeval.characters import CONTROL, SURROGATE, readable
 from probeval.data.answers import CHOICES, RELEVANT
 from probeval.data.judgments import on_scale
-from probeval.data.pool import is_text
 from probeval.data.scale import Scale
 from probeval.errors import CampaignError, did_you_mean
 
@@ -25,6 +25,7 @@ __all__ = [
     "as_text",
     "as_texts",
     "as_words",
+    "check_values",
 ]
 
 LONGEST_ID, LONGEST_NAME, LONGEST_TEXT, LONGEST_WORDS = 4000, 100, 10_000, 60
@@ -32,11 +33,19 @@ NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 MAX_GRADES_LISTED = 10  # grades listed in an error message
 
 
+def check_values(given: Mapping[str, object], *expected: str) -> None:
+    """Raise an error if an answer has a value with another name than these."""
+    for name in given:
+        if name not in expected:
+            hint = did_you_mean(name, expected)
+            raise CampaignError(f"The values of this answer are {', '.join(expected)}; got {name!r}.{hint}")
+
+
 def as_grade(scale: Scale, grade: object) -> float:
     """A grade of the scale as a float; otherwise an error that lists the valid grades."""
     is_number = isinstance(grade, (int, float)) and not isinstance(grade, bool)
     value = float(grade) if is_number else float("nan")  # type: ignore[arg-type]
-    if not value >= 0 or not on_scale(scale, value):
+    if value not in scale.grades and (not value >= 0 or not on_scale(scale, value)):
         few = len(scale) <= MAX_GRADES_LISTED
         known = ", ".join(f"{g:g}" for g in scale.grades) if few else f"{scale.grades[0]:g} to {scale.grades[-1]:g}"
         raise CampaignError(f"The grades of the scale {scale} are {known}; got {grade!r}.")
@@ -69,9 +78,14 @@ def as_number(number: object) -> float | None:
     return float(number)  # type: ignore[arg-type]
 
 
+def _is_line(text: object) -> TypeGuard[str]:
+    """Whether this is one line of text that can be encoded, and not blank."""
+    return isinstance(text, str) and bool(text.strip()) and not CONTROL.search(text) and not SURROGATE.search(text)
+
+
 def as_name(name: object, whose: str) -> str:
     """A name: one line of text, stripped of surrounding white space."""
-    if not isinstance(name, str) or not is_text(name) or not name.strip() or CONTROL.search(name):
+    if not _is_line(name):
         raise CampaignError(f"The name of {whose} must be one line of text, got {name!r}.")
     if len(name) > LONGEST_NAME:
         raise CampaignError(f"The name of {whose} has at most {LONGEST_NAME} characters, got {len(name)}.")
@@ -94,7 +108,7 @@ def as_id(given: str, what: str) -> str:
 
 def as_words(words: object) -> str:
     """The words for a grade: a few, on one line."""
-    if not isinstance(words, str) or not is_text(words) or not words.strip() or CONTROL.search(words):
+    if not _is_line(words):
         raise CampaignError(f"The words for a grade must be one line of text, got {words!r}.")
     if len(words) > LONGEST_WORDS:
         raise CampaignError(f"The words for a grade have at most {LONGEST_WORDS} characters, got {len(words)}.")
@@ -113,7 +127,7 @@ def as_text(text: object, what: str) -> str:
     """A text of people: of limited length, without control characters other than line breaks and tabs."""
     if isinstance(text, str):
         text = text.replace("\r\n", "\n")
-    if not isinstance(text, str) or not is_text(text) or CONTROL.search(text.replace("\n", "").replace("\t", "")):
+    if not isinstance(text, str) or SURROGATE.search(text) or CONTROL.search(text.replace("\n", "").replace("\t", "")):
         raise CampaignError(f"{what} must be text without control characters, got {text!r:.60}.")
     if len(text) > LONGEST_TEXT:
         raise CampaignError(f"{what} has at most {LONGEST_TEXT:,} characters, got {len(text):,}.")

@@ -113,6 +113,10 @@ class Kind(ABC):
     def values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
         """The values of an answer, checked: those of the fields of its event."""
 
+    def settled_values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
+        """The values of a settled answer, checked: by default those of an answer."""
+        return self.values(given, setup)
+
     @abstractmethod
     def parse(self, form: Mapping[str, str]) -> dict[str, Any]:
         """The values in the form of the page, not yet checked; missing fields are empty."""
@@ -130,7 +134,7 @@ class Kind(ABC):
 
     @abstractmethod
     def evidence(self, answers: Sequence[Answered | Settled]) -> Judgments | PairAnswers | None:
-        """What the model sees of answers that count: grades, or answers about two documents; None for nothing."""
+        """What the model sees of answers that count: about two documents, or None for nothing; of grades, judgments."""
 
     @abstractmethod
     def words(self, answer: Answered | Settled, first: str | None = None) -> Words:
@@ -220,7 +224,9 @@ def known_asks() -> tuple[str, ...]:
 
 def as_question(given: Question | Sequence[str]) -> Question:
     """A question in its usual form; a query and a document ask for a grade, a query and two for a comparison."""
-    if isinstance(given, Question):
-        return kind_of(given.kind).question(given.query, given.documents)
-    query, *docs = given
-    return kind_of(GRADE if len(docs) == 1 else COMPARISON).question(query, docs)
+    query, docs, name = given if isinstance(given, Question) else (given[0], given[1:], "")
+    kind = kind_of(name or (GRADE if len(docs) == 1 else COMPARISON))
+    if isinstance(docs, str) or len(docs) != len(kind.places):
+        n = len(kind.places)
+        raise CampaignError(f"A question of the kind {kind.name} is about {n} of a query's documents, got {docs!r}.")
+    return kind.question(query, docs)

@@ -21,6 +21,7 @@ from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.relevance import Card, Hierarchical, choose_model
 from probeval.selection import Pick
+from probeval.selection.pairs import ASK
 from probeval.selection.topics import PER_TOPIC
 from probeval.streams import Purpose, stream
 
@@ -219,7 +220,7 @@ def _answers(state: State) -> PairAnswers | None:
 def _questions(state: State, judged: JudgingState, ahead: int) -> Questions | None:
     """The next questions by their gain per second, where comparisons are asked for and can be chosen by it."""
     setup, pool = state.settings, judged.judging.pool
-    if setup.ask == "grades" or not judged.chooses_comparisons:
+    if setup.ask == "grades" or setup.ask not in ASK or not judged.chooses_comparisons:
         return None
     asked = [question for question in state.answers if question.kind == COMPARISON]
     queries = [question.query for question in asked]

@@ -200,7 +200,8 @@ class State(Record):
 
     def given(self, question: Question) -> tuple[Answered, ...]:
         """The answers to a question that count, in order."""
-        return tuple(answer for answer in self.answers.get(question, ()) if answer.counts)
+        answers = self.answers.get(question)
+        return tuple(answer for answer in answers if answer.counts) if answers else ()
 
     def latest(self, question: Question) -> dict[str, Answered]:
         """Each assessor's latest answer that counts, by assessor."""

@@ -91,7 +91,7 @@ class Status(Result):
     alpha: Annotated[float, "Krippendorff's alpha over these; null if undefined."]
     assessors: Annotated[tuple[Share, ...], "The judgments of each assessor."]
     comparers: Annotated[tuple[Comparer, ...], "The answers of each assessor about two documents."]
-    users: Annotated[tuple[ListUser, ...], "The answers of each user about two lists."]
+    users: Annotated[tuple[ListUser, ...], "The answers of each user about two lists, or to questions of another kind."]
     snapshot: Annotated[ModelSnapshot | None, "The latest results of the model; null before its first run."]
     behind: Annotated[int, "Judgments added, changed or withdrawn since the snapshot."]
     seconds: Annotated[float, "The median time per judgment or answer; null if unknown."]
@@ -144,9 +144,10 @@ class Status(Result):
         if self.comparers:
             found.append(Table(frame(self.comparers, Comparer)[[*COMPARED]], "Answers about two documents"))
         if self.users:
-            found.append(
-                Table(frame(self.users, ListUser)[[*LISTED]], "Answers about two lists; gold questions are traps")
+            what = (
+                "Answers about two lists; gold questions are traps" if setup.ask == "lists" else f"Answers: {setup.ask}"
             )
+            found.append(Table(frame(self.users, ListUser)[[*LISTED]], what))
         return tuple(found)
 
     def sentences(self) -> tuple[str, ...]:
@@ -159,14 +160,16 @@ def _progress(status: Status) -> Iterator[str]:
     if setup.ask == "lists":
         yield f"{setup.name}: {setup.metric}, scale {setup.scale}, lists of {setup.depth}."
         yield f"{status.judged:,} of {status.pool:,} questions answered: {counted(status.answers, 'answer')}."
-        yield from user_sentences(status.users)
+        yield from user_sentences(status.users, "traps")
         return
     yield f"{setup.name}: {setup.metric}, scale {setup.scale}, model {setup.model}, policy {setup.policy}."
     if status.phase is not Phase.open:
         why = f" ({status.phase_reason})" if status.phase_reason else ""
         yield f"The campaign is {status.phase}{why}: no pairs are given out, and no judgments are taken."
     yield f"{status.judged:,} of {status.pool:,} pairs judged, {status.leased:,} leased now."
-    if status.answers or setup.ask != "grades":
+    if setup.ask not in ASK:
+        yield f"Asked for {setup.ask}: {counted(status.answers, 'answer')}."
+    elif status.answers or setup.ask != "grades":
         kinds = f"{status.preferences:,} with a choice, {status.magnitudes:,} with numbers"
         yield f"Asked for {setup.ask}: {counted(status.answers, 'answer')} about two documents ({kinds})."
     if status.overlap:
@@ -179,6 +182,7 @@ def _progress(status: Status) -> Iterator[str]:
             yield f"{share.assessor} is {share.manner}: {share.tendency:+.2f} logits ({between})."
     yield from quality_sentences(status.assessors)
     yield from comparer_sentences(status.comparers)
+    yield from user_sentences(status.users)
     if status.contested or status.settled:
         yield f"{status.contested:,} comparisons in dispute, {status.settled:,} settled."
     if status.disagreements or status.adjudicated:
@@ -221,7 +225,8 @@ def _advice(status: Status) -> Iterator[str]:
             yield f"{comparer.assessor} is {comparer.verdict} by the model: look at their answers."
     for user in status.users:
         if user.is_worse:
-            yield f"{user.assessor} answers traps worse than the others: look at their answers."
+            gold = "traps" if status.setup.ask == "lists" else "gold questions"
+            yield f"{user.assessor} answers {gold} worse than the others: look at their answers."
     if status.setup.ask == "lists":
         return
     if snapshot is None:

@@ -383,10 +383,10 @@ class Store:
                 raise _TryAgainError from None
             raise StoreError(f"{self.name}: {reason_of(error, opened=self._identity is not None)}") from None
 
-    @staticmethod
-    def _hold(connection: sa.Connection, campaign: int) -> None:
-        """Lock the campaign for writing (in SQLite the transaction already has)."""
-        connection.execute(HELD_CAMPAIGN, {"campaign": campaign})
+    def _hold(self, connection: sa.Connection, campaign: int) -> None:
+        """Lock the campaign for writing; in SQLite the transaction already has."""
+        if self._file is None:
+            connection.execute(HELD_CAMPAIGN, {"campaign": campaign})
 
     def _events(self, connection: sa.Connection, campaign: int, after: int) -> list[Event]:
         """The events after this number; an error if the log does not continue the one that was read before."""

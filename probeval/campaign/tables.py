@@ -36,7 +36,7 @@ __all__ = [
     "digest_of",
 ]
 
-SCHEMA = 2
+SCHEMA = 3
 TABLES = sa.MetaData()
 VERSION = sa.Table("probeval_version", TABLES, sa.Column("version", sa.Integer, nullable=False))
 CAMPAIGN = sa.Table(
@@ -151,4 +151,9 @@ def _add_digests(connection: sa.Connection) -> None:
         connection.execute(sa.update(PART).where(mine_too).values(digest=digest_of(content)))
 
 
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _add_digests}  # from each version to the next
+def _keep_rows(connection: sa.Connection) -> None:
+    """From schema 2 to 3: new events name the documents of their question and its kind. Old rows stay as they are."""
+
+
+# From each version to the next.
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _add_digests, 2: _keep_rows}

@@ -16,7 +16,7 @@ from probeval.records import About
 if TYPE_CHECKING:
     from probeval.campaign import Campaign
     from probeval.web import PoolDocuments
-    from probeval.web.assessors import Roster
+    from probeval.web.entry import Roster
 
 __all__ = ["PageAddress", "PageInputs", "announce"]
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from probeval.campaign.questions import GRADE, Question, Words, kind_of
-from probeval.web.assessors import Assessor
+from probeval.web.entry import Assessor
 from probeval.web.questions import places_of, template_of
 from probeval.web.threads import run_writing
 

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from probeval.campaign import Campaign, Share, State, Status
+from probeval.campaign.snapshot import target_confidence
 from probeval.errors import ProbevalError
 from probeval.web.pictures import ProgressCurve, progress_curve
 
@@ -39,7 +40,7 @@ class Standing:
 
     def judged_in(self, state: State) -> int:
         """Grades and answers in a later state: those at that moment, and the questions answered since."""
-        return self.status.made + sum(state.asked.values()) - self.asked
+        return self.made + sum(state.asked.values()) - self.asked
 
     def share(self, assessor: str) -> Share | None:
         """The judgments of an assessor; None before the first."""
@@ -57,6 +58,16 @@ class Standing:
         return [(seconds, kind) for times, kind in kinds for seconds in times if seconds == seconds]
 
     @cached_property
+    def made(self) -> int:
+        """Grades and answers at that moment."""
+        return self.status.made
+
+    @cached_property
+    def target(self) -> float | None:
+        """The confidence that the stopping rule requires, if it requires one."""
+        return target_confidence(self.status.setup.rule_to_stop)
+
+    @cached_property
     def picture(self) -> ProgressCurve | None:
         """Confidence so far and its forecast, to draw."""
         status = self.status
@@ -68,11 +79,11 @@ class Standing:
         """The number of grades and answers at the end, and how it is known: estimated (about), or a limit (at most)."""
         status = self.status
         if status.left is not None:
-            return status.made + status.left, "about"
-        budget = status.setup.rule_to_stop.left(status.made)
+            return self.made + status.left, "about"
+        budget = status.setup.rule_to_stop.left(self.made)
         if budget is None:
             return None
-        planned = status.made + budget
+        planned = self.made + budget
         return min(status.pool, planned) if status.setup.ask == "grades" else planned, "at most"
 
     @property

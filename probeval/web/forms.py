@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
@@ -11,7 +12,9 @@ from starlette.requests import Request
 
 from probeval.campaign.parsing import LONGEST_ID, LONGEST_TEXT, NUMBER
 from probeval.campaign.questions import KINDS, Kind, Question, kind_of
-from probeval.web.assessors import Assessor
+
+if TYPE_CHECKING:
+    from probeval.web.entry import Assessor
 
 __all__ = ["Form", "own_form", "read_form"]
 

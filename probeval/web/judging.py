@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 
 from probeval.campaign import Phase, State, Task, TaskPurpose
 from probeval.campaign.questions import kind_of
-from probeval.web.assessors import Assessor
+from probeval.web.entry import Assessor
 from probeval.web.forms import Form
 from probeval.web.questions import places_of, template_of
 from probeval.web.threads import run_writing

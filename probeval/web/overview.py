@@ -19,7 +19,7 @@ from probeval.web.adjudication import address, votes
 from probeval.web.pictures import intervals
 
 if TYPE_CHECKING:
-    from probeval.web.assessors import Assessor
+    from probeval.web.entry import Assessor
     from probeval.web.site import Site
 
 __all__ = ["OverviewPage"]

@@ -16,10 +16,10 @@ from starlette.types import ASGIApp
 
 from probeval.campaign import Campaign, Refresher
 from probeval.errors import CampaignError
-from probeval.web.assessors import Roster
 from probeval.web.board import Board
 from probeval.web.connections import ConnectionConfig
 from probeval.web.documents import Document
+from probeval.web.entry import Roster
 from probeval.web.site import application
 
 __all__ = ["LOOPBACK", "is_loopback", "serve"]

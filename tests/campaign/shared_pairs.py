@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from probeval.campaign import Campaign, Judged, export_formats
+from probeval.campaign import Campaign, Judged
 from probeval.campaign.checking import check_store
 from probeval.campaign.events import Leased
+from probeval.campaign.exchange import formats_for
 from probeval.data import Collection, Scale, as_runs
 from probeval.reports import render, report_campaign
 from probeval.selection import Pick
@@ -58,13 +59,13 @@ def make_store(file: Path, n: int, *, assessors: int = 2) -> None:
             first = pair % assessors
             second = (first + 1 + pair // assessors % (assessors - 1)) % assessors
             for who, grade in ((first, grades), (second, again)):
-                at = {"by": f"a{who}", "time": float(number), "query": query, "doc": doc}
+                at = {"by": f"a{who}", "time": float(number), "query": query, "documents": (doc,)}
                 events.append(Leased(**at, number=number + 1, until=number + 600.0, pick=pick))
                 events.append(Judged(**at, number=number + 2, grade=float(grade[pair]), seconds=9.0))
                 number += 2
         store, key = campaign._log.store, campaign._log.key
         with store._writing() as connection:
-            store._add_events(connection, key, events)
+            store._add_events(connection, key, events, store._last(connection, key)[1])
 
 
 def start(campaign: Campaign) -> None:
@@ -77,7 +78,7 @@ PATHS: dict[str, Callable[[Campaign], object]] = {
     "start": start,
     "snapshot": lambda campaign: campaign.refresh(),  # by the server's other process
     "status": lambda campaign: campaign.status().to_dict(),
-    "export": lambda campaign: [campaign.export(each) for each in export_formats()],
+    "export": lambda campaign: [campaign.export(each.name) for each in formats_for(campaign.setup.kinds)],
     "audit": lambda campaign: campaign.audit(),
     "report": lambda campaign: render(report_campaign(campaign)),
     "check": lambda campaign: check_store(campaign._log.store),

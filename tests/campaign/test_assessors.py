@@ -22,7 +22,7 @@ DAY = 24 * 3600
 
 
 def _judge(campaign: Campaign, who: str, pair: tuple[str, str], grade: float) -> Judged:
-    return campaign.record(who, *pair, grade)
+    return campaign.answer(who, pair, grade=grade)
 
 
 def test_a_judgment_names_the_texts_that_it_was_made_under(make: Make):
@@ -67,15 +67,15 @@ def test_the_time_on_a_document_is_at_most_the_time_since_it_was_leased(make: Ma
     for said, waits, counts in [(5.0, 30, 5.0), (1e9, 30, 30.0), (0.0, 30, 0.0)]:
         (task,) = campaign.next("ann")
         clock.now += waits - 1  # and a second for the judgment's own look at the clock
-        start = campaign.state.leases[task.query, task.doc]["ann"].time
-        judged = campaign.record("ann", task.query, task.doc, 1, seconds=said)
+        start = campaign.state.leases[task.question]["ann"].time
+        judged = campaign.answer("ann", task.question, grade=1, seconds=said)
         assert judged.seconds == min(said, judged.time - start)
         assert judged.seconds == pytest.approx(counts, abs=3)
     free = next(pair for pair in map(campaign.pool.label, range(9)) if pair not in campaign.state.judged)
-    assert campaign.record("bob", *free, 1, seconds=5.0).seconds is None  # not leased: it cannot be checked
+    assert campaign.answer("bob", free, grade=1, seconds=5.0).seconds is None  # not leased: it cannot be checked
     for wrong in (-1.0, float("nan"), float("inf"), "5"):
         with pytest.raises(CampaignError, match="must be a number of seconds"):
-            campaign.record("ann", *free, 1, seconds=wrong)  # type: ignore[arg-type]
+            campaign.answer("ann", free, grade=1, seconds=wrong)  # type: ignore[arg-type]
 
 
 def test_pace_is_the_measured_time_where_there_is_one(make: Make, clock: Clock):
@@ -83,7 +83,7 @@ def test_pace_is_the_measured_time_where_there_is_one(make: Make, clock: Clock):
     for seconds in (8.0, 10.0, 12.0, None):
         (task,) = campaign.next("ann")
         clock.now += 300  # a telephone call each time
-        campaign.record("ann", task.query, task.doc, 1, seconds=seconds)
+        campaign.answer("ann", task.question, grade=1, seconds=seconds)
     share = campaign.status().assessors[0]
     assert share.seconds == 11.0  # of 8, 10, 12 and the 300 that nobody measured
     assert share.last == pytest.approx(clock.now, abs=3)
@@ -94,8 +94,8 @@ def _shared(campaign: Campaign, n: int, more: float, seed: int = 0) -> None:
     rng = np.random.default_rng(seed)
     for i in range(n):
         pair, grade = campaign.pool.label(i), int(rng.integers(3))
-        campaign.record("ann", *pair, grade)
-        campaign.record("bob", *pair, min(2, grade + int(rng.random() < more)))
+        campaign.answer("ann", pair, grade=grade)
+        campaign.answer("bob", pair, grade=min(2, grade + int(rng.random() < more)))
 
 
 def test_a_generous_assessor_is_found_and_a_fair_one_is_not(make: Make):
@@ -126,7 +126,7 @@ def test_one_grade_for_all_tells_nothing_of_assessors(make: Make):
     campaign = make()
     for i in range(20):
         for who in ("ann", "bob"):
-            campaign.record(who, *campaign.pool.label(i), 1)
+            campaign.answer(who, campaign.pool.label(i), grade=1)
     assert tendencies(campaign.state) == ()
     assert np.isnan(campaign.status().agreements[0].kappa)
 
@@ -140,8 +140,8 @@ def test_progress_of_each_query(make: Make):
     campaign.refresh()
     mine = [pair for pair in map(campaign.pool.label, range(len(campaign.pool))) if pair[0] == "q1"]
     for pair in mine:
-        campaign.record("ann", *pair, 1)
-    campaign.record("bob", *mine[0], 2)
+        campaign.answer("ann", pair, grade=1)
+    campaign.answer("bob", mine[0], grade=2)
     campaign.refresh()
     after = {each.query: each for each in campaign.status().queries}
     first = after["q1"]
@@ -160,10 +160,10 @@ def test_what_to_do_next(make: Make, clock: Clock):
     campaign = make(stopping="confidence=.95")
     assert campaign.status().advice == ("The model has not run yet: it needs a moment.",)
     campaign.refresh()
-    campaign.record("ann", *campaign.pool.label(0), 0)
-    campaign.record("bob", *campaign.pool.label(0), 2)
+    campaign.answer("ann", campaign.pool.label(0), grade=0)
+    campaign.answer("bob", campaign.pool.label(0), grade=2)
     clock.now += 3 * DAY
-    campaign.record("bob", *campaign.pool.label(1), 2)
+    campaign.answer("bob", campaign.pool.label(1), grade=2)
     advice = campaign.status().advice
     day = time.strftime("%A", time.localtime(clock.now - 3 * DAY))
     assert advice == ("Adjudicate 1 pair on which assessors differ.", f"ann has not judged since {day}.")
@@ -184,7 +184,7 @@ def test_the_forecast_is_kept_and_says_what_is_left(make: Make, small: Collectio
     for _ in range(20):
         (task,) = campaign.next("ann")
         clock.now += 10
-        campaign.record("ann", task.query, task.doc, truth[task.query, task.doc])
+        campaign.answer("ann", task.question, grade=truth[task.query, task.doc])
     plain = campaign.refresh()
     assert forecast_is_due(plain, campaign.setup)
     with Campaign.open(campaign.address[0], clock=clock) as other:
@@ -210,7 +210,7 @@ def test_the_forecast_is_kept_and_says_what_is_left(make: Make, small: Collectio
     assert not forecast_is_due(replace(made, judged=41, reached=True), campaign.setup)
     assert forecast_is_due(made, replace(campaign.setup, stopping="confidence=.8"))  # another target
     assert not forecast_is_due(made, replace(campaign.setup, stopping="budget=90"))
-    campaign.record("ann", *next(p for p in truth if p not in campaign.state.judged), 1)
+    campaign.answer("ann", next(p for p in truth if p not in campaign.state.judged), grade=1)
     assert campaign.refresh().forecast == ahead  # kept until the next one
     campaign.change("eve", stopping="confidence=.97,budget=22")
     assert campaign.status().left == 1  # the budget comes first
@@ -239,7 +239,7 @@ def test_a_forecast_is_put_off_for_new_judgments_but_not_for_ever(make: Make, mo
     worker = Noting()
     refresher = Refresher(campaign, start=lambda: worker)
     for i in range(5):
-        campaign.record("ann", *campaign.pool.label(i), 1)
+        campaign.answer("ann", campaign.pool.label(i), grade=1)
         assert refresher._begin() is not None
     assert worker.asked == [False, False, False, True, False]
     assert refresher._begin() is None  # the same snapshot is not forecast twice
@@ -251,7 +251,7 @@ def test_a_fine_scale_has_tendencies_too(make: Make):
     rng = np.random.default_rng(0)
     for i in range(40):
         grade = float(rng.integers(60))
-        campaign.record("ann", *campaign.pool.label(i), grade)
-        campaign.record("bob", *campaign.pool.label(i), grade + 40)
+        campaign.answer("ann", campaign.pool.label(i), grade=grade)
+        campaign.answer("bob", campaign.pool.label(i), grade=grade + 40)
     found = {each.assessor: each for each in tendencies(campaign.state)}
     assert found["bob"].lower > 0 > found["ann"].upper

@@ -23,7 +23,7 @@ def test_a_process_of_its_own_refreshes_whenever_judgments_come(make: Callable[.
     campaign = make(clock=time.time, policy="depth")
     with Refresher(campaign, pause=0.05):
         assert _until(lambda: campaign.snapshot is not None, 60)
-        campaign.record("ann", *campaign.pool.label(0), 1)
+        campaign.answer("ann", campaign.pool.label(0), grade=1)
         assert _until(lambda: not campaign.is_behind, 60)
     assert campaign.snapshot is not None
     assert campaign.snapshot.judged == 1
@@ -53,7 +53,7 @@ def test_a_process_that_is_killed_is_replaced(make: Callable[..., Campaign]):
         assert _until(lambda: campaign.snapshot is not None, 60)
         (worker,) = refresher._executor._processes.values()  # type: ignore[attr-defined]
         worker.kill()
-        campaign.record("ann", *campaign.pool.label(0), 1)
+        campaign.answer("ann", campaign.pool.label(0), grade=1)
         assert _until(lambda: not campaign.is_behind, 60)
     assert "The model's process was killed" in told[0]
 
@@ -74,7 +74,7 @@ def test_an_unexpected_failure_is_told_once_and_judging_goes_on(campaign: Campai
         assert campaign.next("ann")
         time.sleep(0.1)
         assert told == ["The model failed: ValueError: no such row."]
-        campaign.record("ann", *campaign.pool.label(0), 1)
+        campaign.answer("ann", campaign.pool.label(0), grade=1)
         assert _until(lambda: len(told) == 2, 5)  # it is tried again with new judgments
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from probeval.campaign import Campaign, Judged, Leased, Setup, candidates
+from probeval.campaign.questions import Question, graded
 from probeval.campaign.snapshot import judgments_left, way_come
 from probeval.data import Collection, Scale, read_judgments
 from probeval.errors import CampaignError, MetricError, SatisfactionError, SelectionError
@@ -34,7 +35,7 @@ def _judge_all(campaign: Campaign, truth: dict[tuple[str, str], float], *who: st
             if tasks[name]:
                 task = tasks[name][0]
                 grade = truth[task.query, task.doc]
-                _, tasks[name] = campaign.record_and_next(name, task.query, task.doc, grade)
+                _, tasks[name] = campaign.answer_and_next(name, task.question, grade=grade)
             else:
                 tasks[name] = campaign.next(name)
 
@@ -45,7 +46,7 @@ def test_next_gives_the_same_pair_until_it_is_judged_and_others_get_others(campa
     assert campaign.next("ann", n=3)[0] == first[0]
     others = campaign.next("bob", n=3)
     assert not {(t.query, t.doc) for t in others} & {(t.query, t.doc) for t in campaign.next("ann", n=3)}
-    judged = campaign.record("ann", first[0].query, first[0].doc, 2)
+    judged = campaign.answer("ann", (first[0].query, first[0].doc), grade=2)
     assert first[0] not in campaign.next("ann", n=3)
     assert (judged.by, judged.grade, judged.guideline) == ("ann", 2.0, 0)
 
@@ -56,17 +57,17 @@ def test_a_lease_runs_out_and_a_late_judgment_still_counts(campaign: Campaign, c
     assert campaign.next("bob")[0] != first
     clock.now += 20
     assert (campaign.next("cy")[0].query, campaign.next("cy")[0].doc) == (first.query, first.doc)
-    campaign.record("ann", first.query, first.doc, 1)
-    campaign.record("cy", first.query, first.doc, 2)
-    assert len(campaign.state.latest((first.query, first.doc))) == 2
+    campaign.answer("ann", (first.query, first.doc), grade=1)
+    campaign.answer("cy", (first.query, first.doc), grade=2)
+    assert len(campaign.state.latest(first.question)) == 2
 
 
 def test_released_and_skipped_pairs_go_to_others(campaign: Campaign):
     first = campaign.next("ann")[0]
     pair = first.query, first.doc
-    campaign.release("ann", *pair)
+    campaign.release("ann", pair)
     assert (campaign.next("bob")[0].query, campaign.next("bob")[0].doc) == pair
-    campaign.skip("bob", *pair, reason="not my language")
+    campaign.skip("bob", pair, reason="not my language")
     assert (campaign.next("bob")[0].query, campaign.next("bob")[0].doc) != pair
     assert (campaign.next("cy")[0].query, campaign.next("cy")[0].doc) == pair
 
@@ -81,34 +82,34 @@ def test_two_never_hold_one_pair_unless_it_overlaps(make: Callable[..., Campaign
     for thread in threads:
         thread.join()
     _judge_all(campaign, truth, *names)  # opinions that were asked for when somebody had stopped
-    held: dict[tuple[str, str], dict[str, float]] = {}
+    held: dict[Question, dict[str, float]] = {}
     for event in campaign.log():
         if isinstance(event, Leased):
-            mine = held.setdefault(event.pair, {})
+            mine = held.setdefault(event.question, {})
             mine[event.by] = event.until
             alive = [who for who, until in mine.items() if until > event.time]
-            assert len(alive) <= campaign.setup.wanted(*event.pair)
+            assert len(alive) <= campaign.setup.wanted(event.question)
         elif isinstance(event, Judged):
-            held[event.pair].pop(event.by)
+            held[event.question].pop(event.by)
     state = campaign.state
     assert len(state.judged) == len(campaign.pool)
     for pair, said in state.judged.items():
-        assert len(said) == len({j.by for j in said}) == campaign.setup.wanted(*pair)
+        assert len(said) == len({j.by for j in said}) == campaign.setup.wanted(graded(*pair))
 
 
 def test_a_request_sent_twice_counts_once_and_a_token_means_one_thing(campaign: Campaign):
     pair, other = campaign.pool.label(0), campaign.pool.label(1)
-    first = campaign.record("ann", *pair, 1, token="r1")
-    assert campaign.record("ann", *pair, 1, token="r1") == first
-    again, tasks = campaign.record_and_next("ann", *pair, 1, token="r1")
+    first = campaign.answer("ann", pair, grade=1, token="r1")
+    assert campaign.answer("ann", pair, grade=1, token="r1") == first
+    again, tasks = campaign.answer_and_next("ann", pair, grade=1, token="r1")
     assert again == first
     assert len(tasks) == 1
     assert sum(isinstance(e, Judged) for e in campaign.log()) == 1
     for who, where, grade in (("ann", pair, 2), ("bob", pair, 1), ("ann", other, 1)):
         with pytest.raises(CampaignError, match="was used for a different request"):
-            campaign.record(who, *where, grade, token="r1")
+            campaign.answer(who, where, grade=grade, token="r1")
     with pytest.raises(CampaignError, match="was used for a different request"):
-        campaign.skip("ann", *pair, token="r1")
+        campaign.skip("ann", pair, token="r1")
     undone = campaign.withdraw("ann", token="r2")
     assert campaign.withdraw("ann", token="r2") == undone
 
@@ -116,15 +117,15 @@ def test_a_request_sent_twice_counts_once_and_a_token_means_one_thing(campaign: 
 def test_undo_gives_the_pair_back_and_brings_the_earlier_grade_back(campaign: Campaign):
     task = campaign.next("ann")[0]
     pair = task.query, task.doc
-    _, then = campaign.record_and_next("ann", *pair, 1)
+    _, then = campaign.answer_and_next("ann", pair, grade=1)
     undone = campaign.withdraw("ann")
-    assert undone.pair == pair
+    assert undone.question == task.question
     assert [(t.query, t.doc) for t in campaign.next("ann", n=3)][:2] == [pair, (then[0].query, then[0].doc)]
     assert not campaign.state.judged
-    campaign.record("ann", *pair, 1)
-    better = campaign.record("ann", *pair, 2)
+    campaign.answer("ann", pair, grade=1)
+    better = campaign.answer("ann", pair, grade=2)
     campaign.withdraw("ann", better.number)
-    assert campaign.state.latest(pair)["ann"].grade == 1
+    assert campaign.state.latest(task.question)["ann"].grade == 1
     with pytest.raises(CampaignError, match=f"'ann' has no judgment {better.number} to withdraw"):
         campaign.withdraw("ann", better.number)
     with pytest.raises(CampaignError, match="'bob' has no judgment 3 to withdraw"):
@@ -134,10 +135,10 @@ def test_undo_gives_the_pair_back_and_brings_the_earlier_grade_back(campaign: Ca
 def test_every_judgment_keeps_who_when_and_the_guideline(make: Callable[..., Campaign], clock: Clock):
     campaign = make(guideline="Old.")
     pair, other = campaign.pool.label(0), campaign.pool.label(1)
-    campaign.record("ann", *pair, 1)
+    campaign.answer("ann", pair, grade=1)
     assert campaign.change_guideline("eve", "New.").version == 2
     clock.now = 2_000_000.0
-    late = campaign.record("bob", *other, 2)
+    late = campaign.answer("bob", other, grade=2)
     assert (late.by, late.time, late.guideline) == ("bob", 2_000_001.0, 2)
     assert campaign.state.judged[pair][0].guideline == 1
     rows = [json.loads(line) for line in campaign.export("jsonl").splitlines()]
@@ -179,20 +180,20 @@ def test_texts_that_no_query_has_use_for_are_refused(make: Callable[..., Campaig
 @pytest.mark.parametrize(
     ("step", "says"),
     [
-        (lambda c, q, d: c.record("ann", q, d, 3), r"The grades of the scale graded:2 are 0, 1, 2; got 3"),
-        (lambda c, q, d: c.record("ann", q, d, float("nan")), "got nan"),
-        (lambda c, q, d: c.record("ann", q, d, -1), "got -1"),
-        (lambda c, q, d: c.record("ann", q, d, True), "got True"),
-        (lambda c, q, d: c.record("ann", q, d, "2"), "got '2'"),
-        (lambda c, q, d: c.record("ann", q, "none", 1), "no run retrieves document 'none'"),
-        (lambda c, q, d: c.record("ann", "q99", d, 1), "No query 'q99' in this campaign"),
-        (lambda c, q, d: c.record("", q, d, 1), "must be one line of text, got ''"),
-        (lambda c, q, d: c.record("a\nb", q, d, 1), "must be one line of text"),
-        (lambda c, q, d: c.record("a" * 101, q, d, 1), "at most 100 characters, got 101"),
-        (lambda c, q, d: c.record("\ud800", q, d, 1), "must be one line of text"),
+        (lambda c, q, d: c.answer("ann", (q, d), grade=3), r"The grades of the scale graded:2 are 0, 1, 2; got 3"),
+        (lambda c, q, d: c.answer("ann", (q, d), grade=float("nan")), "got nan"),
+        (lambda c, q, d: c.answer("ann", (q, d), grade=-1), "got -1"),
+        (lambda c, q, d: c.answer("ann", (q, d), grade=True), "got True"),
+        (lambda c, q, d: c.answer("ann", (q, d), grade="2"), "got '2'"),
+        (lambda c, q, d: c.answer("ann", (q, "none"), grade=1), "no run retrieves document 'none'"),
+        (lambda c, q, d: c.answer("ann", ("q99", d), grade=1), "No query 'q99' in this campaign"),
+        (lambda c, q, d: c.answer("", (q, d), grade=1), "must be one line of text, got ''"),
+        (lambda c, q, d: c.answer("a\nb", (q, d), grade=1), "must be one line of text"),
+        (lambda c, q, d: c.answer("a" * 101, (q, d), grade=1), "at most 100 characters, got 101"),
+        (lambda c, q, d: c.answer("\ud800", (q, d), grade=1), "must be one line of text"),
         (lambda c, q, d: c.comment("ann", q, d, "a\x00b"), "A comment must be text without control characters"),
         (lambda c, q, d: c.comment("ann", q, d, "x" * 10_001), "at most 10,000 characters, got 10,001"),
-        (lambda c, q, d: c.adjudicate("eve", q, d, 9), "got 9"),
+        (lambda c, q, d: c.settle("eve", (q, d), grade=9), "got 9"),
         (lambda c, q, d: c.next("x\x00"), "must be one line of text"),
         (lambda c, q, d: c.change("eve", policy="gian"), "gain"),
         (lambda c, q, d: c.change("eve", goal="pair:a,b"), "No system 'a' among the runs"),
@@ -221,12 +222,12 @@ def test_agreement_bias_and_adjudication_of_two_assessors(make: Callable[..., Ca
     campaign = make(overlap=0.5)
     truth = _truth(small)
     rng = np.random.default_rng(3)
-    pairs = [p for p in map(campaign.pool.label, range(len(campaign.pool))) if campaign.setup.wanted(*p) == 2]
+    pairs = [p for p in map(campaign.pool.label, range(len(campaign.pool))) if campaign.setup.wanted(graded(*p)) == 2]
     ann = {pair: truth[pair] for pair in pairs}
     bob = {pair: min(truth[pair] + (rng.random() < 0.4), 2) for pair in pairs}
     for pair in pairs:
-        campaign.record("ann", *pair, ann[pair])
-        campaign.record("bob", *pair, bob[pair])
+        campaign.answer("ann", pair, grade=ann[pair])
+        campaign.answer("bob", pair, grade=bob[pair])
     status = campaign.status()
     both = np.array([[ann[p] for p in sorted(pairs)], [bob[p] for p in sorted(pairs)]])
     assert status.alpha == pytest.approx(krippendorff_alpha(both, level="ordinal"))
@@ -239,8 +240,8 @@ def test_agreement_bias_and_adjudication_of_two_assessors(make: Callable[..., Ca
     assert shares["bob"].seconds == 2.0  # ann's and bob's judgments take turns, a second each
     assert status.disagreements == (gap != 0).sum() > 1
 
-    worst = campaign.state.disagreements[0]
-    campaign.adjudicate("eve", *worst, 0, reason="both missed the date")
+    (worst,) = campaign.state.disagreements[0].pairs
+    campaign.settle("eve", worst, grade=0, reason="both missed the date")
     after = campaign.status()
     assert (after.adjudicated, after.disagreements) == (1, status.disagreements - 1)
     qrels = {(q, d): (how, float(g)) for q, how, d, g in map(str.split, campaign.export("qrels").splitlines())}
@@ -278,7 +279,7 @@ def test_the_model_proposes_and_everybody_sees_it(campaign: Campaign, store: str
     assert [row.system for row in snapshot.systems] == campaign.evaluate().order
     tasks = campaign.next("ann", n=3)
     assert [(t.query, t.doc) for t in tasks] == list(snapshot.queue[:3])
-    campaign.record("ann", tasks[0].query, tasks[0].doc, 1)
+    campaign.answer("ann", (tasks[0].query, tasks[0].doc), grade=1)
     assert campaign.is_behind
     assert campaign.status().behind == 1
     newer = campaign.refresh()
@@ -290,7 +291,7 @@ def test_the_model_proposes_and_everybody_sees_it(campaign: Campaign, store: str
 @on_both_databases
 def test_an_outlook_of_less_does_not_replace_one_of_more(campaign: Campaign):
     old = campaign.refresh()
-    campaign.record("ann", *campaign.pool.label(0), 1)
+    campaign.answer("ann", campaign.pool.label(0), grade=1)
     new = campaign.refresh()
     campaign._log.store.add_snapshot(campaign._log.key, old.to_row())
     assert campaign._log.store.snapshot(campaign._log.key)["number"] == new.number
@@ -301,7 +302,7 @@ def test_evaluation_is_that_of_the_exported_judgments(make: Callable[..., Campai
     campaign = make(metric="nDCG@5", model="text-jud")
     truth = _truth(small)
     for i in range(0, len(campaign.pool), 2):
-        campaign.record("ann", *campaign.pool.label(i), truth[campaign.pool.label(i)])
+        campaign.answer("ann", campaign.pool.label(i), grade=truth[campaign.pool.label(i)])
     choice = choose_model("text-jud", small, scale=Scale.graded(2))
     judged = replace(small, judgments=campaign.state.judgments)
     relevance = choice.model.predict(judged.problem(depth=5, scale=Scale.graded(2)))
@@ -344,7 +345,7 @@ def test_judged_to_the_end_the_target_is_met_and_nothing_is_left(make: Callable[
 
 def test_a_withdrawn_judgment_is_forgotten_by_the_model(campaign: Campaign):
     before = campaign.refresh()
-    campaign.record("ann", *campaign.pool.label(0), 2)
+    campaign.answer("ann", campaign.pool.label(0), grade=2)
     campaign.refresh()
     campaign.withdraw("ann")
     after = campaign.refresh()
@@ -375,7 +376,7 @@ def test_settings_change_and_the_log_says_so(campaign: Campaign):
     campaign.change("eve", overlap=1.0, stopping="budget=10")
     assert (campaign.setup.overlap, campaign.setup.stopping) == (1.0, "budget=10")
     pair = campaign.pool.label(0)
-    campaign.record("ann", *pair, 1)
+    campaign.answer("ann", pair, grade=1)
     first = campaign.next("bob")[0]
     assert (first.query, first.doc) == pair  # it wants another opinion now
 
@@ -431,7 +432,7 @@ def test_a_lease_keeps_the_prediction_and_the_probability_of_its_pair(make, smal
     campaign.refresh()
     for _ in range(12):
         task = campaign.next("ann")[0]
-        campaign.record("ann", task.query, task.doc, truth[task.query, task.doc])
+        campaign.answer("ann", task.question, grade=truth[task.query, task.doc])
     leases = [event for event in campaign.log() if isinstance(event, Leased)]
     assert [lease.pick is not None and lease.pick.probability is not None for lease in leases] == [False, True] * 6
     assert all(0 < lease.pick.probability < 1 for lease in leases[1::2] if lease.pick)
@@ -445,7 +446,7 @@ def test_a_lease_keeps_the_prediction_and_the_probability_of_its_pair(make, smal
     # A second opinion and a judgment withdrawn and given again are the same pick.
     last = campaign.withdraw("ann")
     assert campaign.audit().judged == 11
-    campaign.record("ann", last.query, last.doc, 0)
+    campaign.answer("ann", last.question, grade=0)
     assert campaign.audit().judged == 12
     campaign.change("owner", metric="P@5")
     assert campaign.audit().judged == 0  # predictions were of another measure
@@ -455,7 +456,7 @@ def test_a_log_without_predictions_is_read_and_has_nothing_to_audit(campaign, sm
     truth = _truth(small)
     for _ in range(5):  # no snapshot yet: pairs come by popularity
         task = campaign.next("ann")[0]
-        campaign.record("ann", task.query, task.doc, truth[task.query, task.doc])
+        campaign.answer("ann", task.question, grade=truth[task.query, task.doc])
     assert all(event.pick is None for event in campaign.log() if isinstance(event, Leased))
     assert campaign.audit().judged == 0
     snapshot = campaign.refresh()
@@ -475,7 +476,7 @@ def test_pairs_without_a_grade_are_found_again_after_many_judgments_and_after_a_
     known, sizes = campaign._candidates(campaign.state), []
     for turn in range(8):
         (task,) = campaign.next("ann")
-        campaign.record("ann", task.query, task.doc, 1)
+        campaign.answer("ann", task.question, grade=1)
         if turn == 5:
             campaign.withdraw("ann")
         state, queue = campaign.state, known.without_grade(campaign.state)

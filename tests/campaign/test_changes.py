@@ -25,7 +25,7 @@ def test_late_runs_join_while_others_have_the_campaign_open(make: Callable[..., 
     campaign = make()
     with Campaign.open(store) as other:
         first, second = (campaign.pool.label(i) for i in (0, 1))
-        other.record("ann", *first, 2)
+        other.answer("ann", first, grade=2)
         campaign.refresh()
         before, systems = len(campaign.pool), campaign.collection.runs.systems
         event = campaign.add_runs("eve", late_runs(campaign), source="late.txt")
@@ -34,8 +34,8 @@ def test_late_runs_join_while_others_have_the_campaign_open(make: Callable[..., 
         assert other.collection.runs.systems == (*systems, "late")
         assert other.state.judged.keys() == {first}
         assert other.is_behind
-        other.record("ann", first[0], "late-a", 1)
-        other.record("ann", *second, 0)
+        other.answer("ann", (first[0], "late-a"), grade=1)
+        other.answer("ann", second, grade=0)
         snapshot = other.refresh()
         assert snapshot.judged == 3
         assert {row.system for row in snapshot.systems} == {*systems, "late"}
@@ -43,7 +43,7 @@ def test_late_runs_join_while_others_have_the_campaign_open(make: Callable[..., 
         assert not other.is_behind
         assert other.status().pool == before + 2
     with pytest.raises(CampaignError, match="no run retrieves document 'late-z'"):
-        campaign.record("ann", first[0], "late-z", 1)
+        campaign.answer("ann", (first[0], "late-z"), grade=1)
 
 
 def test_new_pairs_can_be_judged_before_the_model_runs(campaign: Campaign):
@@ -58,17 +58,17 @@ def test_predictions_from_before_late_runs_do_not_reach_the_audit(make: Callable
     campaign.refresh()
     for _ in range(6):
         (task,) = campaign.next("ann")
-        campaign.record("ann", task.query, task.doc, 1)
+        campaign.answer("ann", task.question, grade=1)
     assert campaign.state.picks
     campaign.add_runs("eve", late_runs(campaign))
     assert not campaign.state.picks
     (task,) = campaign.next("ann")  # from the queue of the old snapshot
     assert not campaign.state.picks
-    campaign.record("ann", task.query, task.doc, 1)
+    campaign.answer("ann", task.question, grade=1)
     campaign.refresh()
     (task,) = campaign.next("ann")
-    assert campaign.state.picks.keys() == {(task.query, task.doc)}
-    campaign.record("ann", task.query, task.doc, 1)
+    assert campaign.state.picks.keys() == {task.question}
+    campaign.answer("ann", task.question, grade=1)
     assert campaign.refresh().audit is not None
 
 
@@ -120,27 +120,29 @@ def test_two_changes_at_once_keep_both(make: Callable[..., Campaign], store: str
 
 def test_a_paused_campaign_leases_and_takes_nothing(campaign: Campaign):
     (task,) = campaign.next("ann")
-    campaign.record("ann", task.query, task.doc, 1, token="one")
+    campaign.answer("ann", task.question, grade=1, token="one")
     (held,) = campaign.next("ann")
     campaign.change_phase("eve", "paused", reason="lunch")
     assert campaign.next("ann") == []
     before = campaign.state.number
     pair = held.query, held.doc
     for step in (
-        lambda: campaign.record("ann", *pair, 1),
-        lambda: campaign.record_and_next("ann", *pair, 1),
+        lambda: campaign.answer("ann", pair, grade=1),
+        lambda: campaign.answer_and_next("ann", pair, grade=1),
         lambda: campaign.withdraw("ann"),
-        lambda: campaign.skip("ann", *pair),
+        lambda: campaign.skip("ann", pair),
         lambda: campaign.flag("ann", *pair),
         lambda: campaign.comment("ann", *pair, "x"),
-        lambda: campaign.release("ann", *pair),
+        lambda: campaign.release("ann", pair),
     ):
         with pytest.raises(CampaignError, match=r"The campaign is paused \(lunch\): nothing was saved"):
             step()
-    again = campaign.record("ann", task.query, task.doc, 1, token="one")  # what was saved before is acknowledged again
+    again = campaign.answer(
+        "ann", (task.query, task.doc), grade=1, token="one"
+    )  # what was saved before is acknowledged again
     assert again.token == "one"
     assert campaign.state.number == before
-    campaign.adjudicate("eve", task.query, task.doc, 2)  # the owner goes on
+    campaign.settle("eve", task.question, grade=2)  # the owner goes on
     assert "The campaign is paused (lunch)" in campaign.status().summary()
     campaign.change_phase("eve", "open")
     assert campaign.next("ann")[0].doc == held.doc
@@ -148,11 +150,11 @@ def test_a_paused_campaign_leases_and_takes_nothing(campaign: Campaign):
 
 def test_a_closed_campaign_stays_as_it_is_until_it_is_reopened(campaign: Campaign, put: Callable[..., object]):
     pair = campaign.pool.label(0)
-    campaign.record("ann", *pair, 1)
+    campaign.answer("ann", pair, grade=1)
     qrels = put("qrels.txt", f"{pair[0]} 0 {pair[1]} 2\n")
     campaign.change_phase("eve", "closed")
     for step in (
-        lambda: campaign.adjudicate("eve", *pair, 2),
+        lambda: campaign.settle("eve", pair, grade=2),
         lambda: campaign.import_file("eve", qrels, assessor="trec"),  # type: ignore[arg-type]
         lambda: campaign.change("eve", stopping="confidence=.5"),
         lambda: campaign.add_runs("eve", late_runs(campaign)),
@@ -163,7 +165,7 @@ def test_a_closed_campaign_stays_as_it_is_until_it_is_reopened(campaign: Campaig
     with pytest.raises(CampaignError, match="The campaign is closed: it cannot become paused from there"):
         campaign.change_phase("eve", "paused")
     campaign.change_phase("eve", "open")
-    campaign.adjudicate("eve", *pair, 2)
+    campaign.settle("eve", pair, grade=2)
 
 
 def test_the_history_names_who_changed_what(campaign: Campaign, clock: Clock):

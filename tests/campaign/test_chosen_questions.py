@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from probeval.campaign import Campaign
-from probeval.campaign.events import comparison
+from probeval.campaign.questions import graded
 from probeval.campaign.snapshot import ModelSnapshot
 
 Make = Callable[..., Campaign]
@@ -23,9 +23,9 @@ def test_the_model_chooses_the_comparisons_and_learns_from_their_answers(make: M
     assert np.argmax(first.comparison_values) == 0
     tasks = campaign.next("ann", n=6)
     ranked = sorted(zip(first.comparisons, first.comparison_values, strict=True), key=lambda each: -each[1])
-    assert [comparison(t.query, t.doc, t.other) for t in tasks] == [question for question, _ in ranked[:6]]
+    assert [task.question for task in tasks] == [question for question, _ in ranked[:6]]
     for task in tasks:
-        campaign.answer("ann", task.query, task.doc, task.other, "left")
+        campaign.answer("ann", (task.query, task.doc, task.other), choice="left")
     started = campaign.judging_state().judging
     second = campaign.refresh()
     assert campaign.judging_state().judging is started  # the fit went on from the last one
@@ -48,9 +48,10 @@ def test_a_mixed_campaign_asks_for_what_tells_most_per_second(make: Make):
     assert drawn[:2] == [4, 9]
     tasks = campaign.next("ann", n=4)
     worth = dict(zip(snapshot.comparisons, snapshot.comparison_values, strict=True))
-    worth |= dict(zip(snapshot.queue, snapshot.values, strict=True))
-    asked = [comparison(t.query, t.doc, t.other) if t.other else (t.query, t.doc) for t in tasks]
-    best = sorted((value for question, value in worth.items() if question not in snapshot.draws), reverse=True)
+    worth |= dict(zip(snapshot.topic_queue.pairs, snapshot.values, strict=True))
+    asked = [task.question for task in tasks]
+    drawn_at_random = {graded(*pair) for pair in snapshot.draws}
+    best = sorted((value for question, value in worth.items() if question not in drawn_at_random), reverse=True)
     assert [worth[question] for question in asked] == best[:4]
 
 

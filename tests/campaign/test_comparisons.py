@@ -23,7 +23,7 @@ from probeval.campaign import (
     fold,
 )
 from probeval.campaign.assessors import side_by_query
-from probeval.campaign.questions import ComparisonDesign, seconds_per_answer
+from probeval.campaign.candidates import ComparisonDesign, seconds_per_answer
 from probeval.data import Scale, read_answers
 from probeval.errors import CampaignError, DataError
 from probeval.preferences import pair_list_faults, wilson_interval
@@ -38,7 +38,7 @@ def _answer(campaign: Campaign, who: str, choice: str = "left", n: int = 1, **op
     given = []
     for _ in range(n):
         (task,) = campaign.next(who)
-        given.append(campaign.answer(who, task.query, task.doc, task.other, choice, **options))  # type: ignore[arg-type]
+        given.append(campaign.answer(who, (task.query, task.doc, task.other), choice=choice, **options))  # type: ignore[arg-type]
     return given
 
 
@@ -51,7 +51,9 @@ def test_an_assessor_gets_two_documents_answers_and_gets_others(make: Make):
         campaign.pool.label(i) for i in range(len(campaign.pool))
     }
     assert campaign.next("ann") == [task]  # held until it is answered
-    answer, (following,) = campaign.answer_and_next("ann", task.query, task.doc, task.other, "right", relevant="chosen")
+    answer, (following,) = campaign.answer_and_next(
+        "ann", (task.query, task.doc, task.other), choice="right", relevant="chosen"
+    )
     assert (answer.better, answer.relevant, answer.purpose) == (task.other, "chosen", TaskPurpose.judgment)
     assert {following.doc, following.other} != {task.doc, task.other}
     answers = campaign.collection.answers
@@ -104,7 +106,7 @@ def test_the_same_seed_gives_the_same_design():
 def test_an_answer_is_withdrawn_and_asked_again_on_the_same_sides(make: Make):
     campaign = make(ask="preferences")
     (task,) = campaign.next("ann")
-    answer = campaign.answer("ann", task.query, task.doc, task.other, "equal", relevant="neither")
+    answer = campaign.answer("ann", (task.query, task.doc, task.other), choice="equal", relevant="neither")
     campaign.next("ann", n=2)
     gone = campaign.withdraw("ann")
     assert (gone.judgment, gone.question) == (answer.number, answer.question)
@@ -119,10 +121,9 @@ def test_an_answer_is_withdrawn_and_asked_again_on_the_same_sides(make: Make):
 def test_a_skipped_comparison_goes_to_others(make: Make):
     campaign = make(ask="preferences")
     (task,) = campaign.next("ann")
-    campaign.skip("ann", task.query, task.other, task.doc, reason="no text")
-    question = (task.query, *sorted((task.doc, task.other)))
-    assert not campaign.state.is_open(question, "ann", 0.0)
-    assert campaign.state.is_open(question, "bob", 0.0)
+    campaign.skip("ann", (task.query, task.other, task.doc), reason="no text")
+    assert not campaign.state.is_open(task.question, "ann", 0.0)
+    assert campaign.state.is_open(task.question, "bob", 0.0)
     assert (campaign.next("ann")[0].doc, campaign.next("ann")[0].other) != (task.doc, task.other)
 
 
@@ -130,11 +131,11 @@ def test_a_skipped_comparison_goes_to_others(make: Make):
 def test_a_request_sent_twice_counts_once(make: Make):
     campaign = make(ask="preferences")
     (task,) = campaign.next("ann")
-    about = ("ann", task.query, task.doc, task.other)
-    first = campaign.answer(*about, "left", token="t")
-    assert campaign.answer(*about, "left", token="t") == first
+    about = ("ann", (task.query, task.doc, task.other))
+    first = campaign.answer(*about, choice="left", token="t")
+    assert campaign.answer(*about, choice="left", token="t") == first
     with pytest.raises(CampaignError, match="was used for a different request"):
-        campaign.answer(*about, "right", token="t")
+        campaign.answer(*about, choice="right", token="t")
     assert len(campaign.state.pair_answers or ()) == 1
 
 
@@ -143,16 +144,16 @@ def test_a_later_answer_replaces_the_first_and_a_settled_one_replaces_all(make: 
     campaign = make(ask="preferences", overlap=1.0)
     (task,) = campaign.next("ann")
     about = (task.query, task.doc, task.other)
-    campaign.answer("ann", *about, "left")
-    campaign.answer("ann", *about, "right")
-    assert campaign.state.contested == []
+    campaign.answer("ann", about, choice="left")
+    campaign.answer("ann", about, choice="right")
+    assert campaign.state.disagreements == []
     (same,) = campaign.next("bob")  # needs another opinion
     assert {same.doc, same.other} == {task.doc, task.other}
-    campaign.answer("bob", *about, "left")
-    assert campaign.state.contested == [(task.query, *sorted((task.doc, task.other)))]
+    campaign.answer("bob", about, choice="left")
+    assert campaign.state.disagreements == [task.question]
     assert campaign.collection.answers.to_frame()["choice"].tolist() == ["right", "left"]
-    campaign.adjudicate_comparison("eve", *about, "equal", reason="alike")
-    assert campaign.state.contested == []
+    campaign.settle("eve", about, choice="equal", reason="alike")
+    assert campaign.state.disagreements == []
     settled = campaign.collection.answers.to_frame()
     assert settled[["choice", "assessor"]].to_numpy().tolist() == [["equal", "eve"]]
 
@@ -161,11 +162,11 @@ def test_a_later_answer_replaces_the_first_and_a_settled_one_replaces_all(make: 
 @pytest.mark.parametrize(
     ("about", "options", "message"),
     [
-        (("x", "x", "left"), {}, "cannot be compared with itself"),
-        (("x", "y", "better"), {}, "is left, equal, right; got 'better'"),
+        (("x", "x"), {"choice": "left"}, "cannot be compared with itself"),
+        (("x", "y"), {"choice": "better"}, "is left, equal, right; got 'better'"),
         (("x", "y"), {}, "needs a choice"),
-        (("x", "y", "equal"), {"relevant": "chosen"}, "neither was chosen"),
-        (("x", "y", "left"), {"relevant": "all"}, "both, chosen, neither may be relevant; got 'all'"),
+        (("x", "y"), {"choice": "equal", "relevant": "chosen"}, "neither was chosen"),
+        (("x", "y"), {"choice": "left", "relevant": "all"}, "both, chosen, neither may be relevant; got 'all'"),
         (("x", "y"), {"numbers": (1, -2)}, "must be from 0, got -2"),
         (("x", "y"), {"numbers": (float("nan"), 2)}, "must be from 0, got nan"),
         (("x", "y"), {"numbers": (None, 2)}, "Give both documents a number"),
@@ -177,9 +178,9 @@ def test_a_wrong_answer_is_refused_in_one_line(make: Make, about, options, messa
     docs = {"x": task.doc, "y": task.other}
     before = campaign.state.number
     with pytest.raises(CampaignError, match=message):
-        campaign.answer("ann", task.query, *(docs.get(each, each) for each in about), **options)
+        campaign.answer("ann", (task.query, *(docs[each] for each in about)), **options)
     with pytest.raises(CampaignError, match="no run retrieves document 'none'"):
-        campaign.answer("ann", task.query, task.doc, "none", "left")
+        campaign.answer("ann", (task.query, task.doc, "none"), choice="left")
     assert campaign.state.number == before
 
 
@@ -188,7 +189,7 @@ def test_magnitudes_ask_for_numbers_of_two_documents(make: Make):
     campaign = make(ask="magnitudes")
     (task,) = campaign.next("ann")
     assert task.asks == "magnitude"
-    answer = campaign.answer("ann", task.query, task.doc, task.other, numbers=(30, 10.5))
+    answer = campaign.answer("ann", (task.query, task.doc, task.other), numbers=(30, 10.5))
     assert answer.better == task.doc
     (row,) = campaign.collection.answers.to_frame().to_dict("records")
     assert (row["left_number"], row["right_number"], row["choice"]) == (30.0, 10.5, "")
@@ -199,9 +200,9 @@ def test_numbers_from_0_to_100_are_grades_of_the_fine_scale(make: Make):
     campaign = make(scale=Scale.fine(100))
     (task,) = campaign.next("ann")
     assert task.asks == "grade"
-    assert campaign.record("ann", task.query, task.doc, 37).grade == 37.0
+    assert campaign.answer("ann", task.question, grade=37).grade == 37.0
     with pytest.raises(CampaignError, match="The grades of the scale fine are 0 to 100; got 101"):
-        campaign.record("ann", task.query, task.doc, 101)
+        campaign.answer("ann", task.question, grade=101)
     assert campaign.export().split()[3] == "37"
 
 
@@ -213,11 +214,11 @@ def test_a_mixed_campaign_asks_for_grades_and_preferences_and_no_order_that_grad
         (task,) = campaign.next("ann")
         kinds[task.asks] += 1
         if task.asks == "grade":
-            campaign.record("ann", task.query, task.doc, 1.0)
+            campaign.answer("ann", task.question, grade=1.0)
         else:
             graded = [(task.query, doc) in campaign.state.judged for doc in (task.doc, task.other)]
             assert not all(graded)
-            campaign.answer("ann", task.query, task.doc, task.other, "left")
+            campaign.answer("ann", (task.query, task.doc, task.other), choice="left")
     assert kinds["grade"] > 5 < kinds["preference"]
 
 
@@ -228,9 +229,9 @@ def test_the_times_of_answers_are_learned_by_kind(make: Make, clock):
     clock.now += 100
     for task in tasks:
         if task.asks == "grade":
-            campaign.record("ann", task.query, task.doc, 1.0, seconds=4.0)
+            campaign.answer("ann", task.question, grade=1.0, seconds=4.0)
         else:
-            campaign.answer("ann", task.query, task.doc, task.other, "left", seconds=7.0)
+            campaign.answer("ann", (task.query, task.doc, task.other), choice="left", seconds=7.0)
     assert seconds_per_answer(campaign.state) == {"grade": 4.0, "preference": 7.0, "magnitude": 25.0}
     assert seconds_per_answer(State()) == {"grade": 25.0, "preference": 18.0, "magnitude": 25.0}
 
@@ -244,7 +245,7 @@ def test_a_log_folds_in_one_pass_as_in_several_and_the_store_is_sound(make: Make
     whole, half = fold(State(), log), fold(fold(State(), log[:7]), log[7:])
     assert whole.compared == half.compared
     assert whole.leases == half.leases
-    assert any(isinstance(event, Leased) and event.other for event in log)
+    assert any(isinstance(event, Leased) and len(event.documents) == 2 for event in log)
     opened = Store(store)
     assert check_store(opened).faults == ()
     opened.close()
@@ -262,14 +263,16 @@ def _orders(campaign: Campaign, n: int) -> dict[str, list[tuple[str, str]]]:
 @in_a_file
 def test_gold_comparisons_are_asked_checked_and_are_no_evidence(make: Make):
     campaign = make(ask="preferences", gold_share=0.5)
-    campaign.change_gold_orders("eve", _orders(campaign, 12))
-    better = campaign.state.gold_orders
+    campaign.change_gold("eve", _orders(campaign, 12), kind="comparison")
+    better = campaign.state.gold
     for name, honest in (("ann", True), ("bob", False)):
         for task in campaign.next(name, n=24):
-            known = better.get((task.query, *sorted((task.doc, task.other))))
+            known = better.get(task.question)
             choice = "left" if task.doc == known else "right"
             wrong = {"left": "right", "right": "left"}[choice]
-            campaign.answer(name, task.query, task.doc, task.other, choice if honest or known is None else wrong)
+            campaign.answer(
+                name, (task.query, task.doc, task.other), choice=choice if honest or known is None else wrong
+            )
     status = campaign.status()
     ann, bob = status.comparers
     assert ann.gold > 5 < bob.gold
@@ -297,7 +300,9 @@ def test_wrong_gold_comparisons_are_refused(make: Make, orders, message):
     campaign = make(ask="preferences")
     first = next(iter(campaign.queries))
     with pytest.raises(CampaignError, match=message):
-        campaign.change_gold_orders("eve", {first if query == "q000" else query: o for query, o in orders.items()})
+        campaign.change_gold(
+            "eve", {first if query == "q000" else query: o for query, o in orders.items()}, kind="comparison"
+        )
 
 
 @in_a_file
@@ -321,8 +326,8 @@ def test_the_status_tells_contradictions_manner_and_pace(make: Make, clock):
     query = next(iter(campaign.queries))
     a, b, c, d = [doc for q, doc in map(campaign.pool.label, range(len(campaign.pool))) if q == query][:4]
     for left, right in ((a, b), (b, c), (c, d), (d, a)):
-        campaign.answer("ann", query, left, right, "left", relevant="both")
-        campaign.answer("bob", query, left, right, "equal", relevant="neither")
+        campaign.answer("ann", (query, left, right), choice="left", relevant="both")
+        campaign.answer("bob", (query, left, right), choice="equal", relevant="neither")
     ann, bob = campaign.status().comparers
     assert (ann.violated, ann.contradictions) == (1, 0.5)
     assert (bob.violated, bob.preferences) == (0, 4)
@@ -339,12 +344,12 @@ def test_the_status_tells_contradictions_manner_and_pace(make: Make, clock):
 @pytest.mark.parametrize("file_format", ["answers", "answers-jsonl"])
 def test_exported_answers_come_back_as_they_were(make: Make, tmp_path, file_format: str):
     campaign = make(ask="preferences", name="first", gold_share=0.3)
-    campaign.change_gold_orders("eve", _orders(campaign, 6))
+    campaign.change_gold("eve", _orders(campaign, 6), kind="comparison")
     tasks = campaign.next("ann", n=12)
     for at, task in enumerate(tasks):
-        about = ("ann", task.query, task.doc, task.other)
+        about = ("ann", (task.query, task.doc, task.other))
         if at % 3:
-            campaign.answer(*about, "right", relevant="chosen", seconds=0.1 + at, comment='a "remark", =1+1')
+            campaign.answer(*about, choice="right", relevant="chosen", seconds=0.1 + at, comment='a "remark", =1+1')
         else:
             campaign.answer(*about, numbers=(at + 1 / 3, 0))
     kept = campaign.collection.answers.to_frame()
@@ -394,7 +399,7 @@ def test_an_import_ends_the_lease_of_a_question_and_the_pace_is_that_of_answers(
     campaign.import_file("eve", file, assessor="bob")
     assert [(task.doc, task.other) for task in campaign.next("ann")] == [(second.doc, second.other)]
     clock.now += 50
-    campaign.answer("ann", second.query, second.doc, second.other, "left", seconds=12.5)
+    campaign.answer("ann", (second.query, second.doc, second.other), choice="left", seconds=12.5)
     assert campaign.status().seconds == 12.5
 
 
@@ -429,9 +434,7 @@ def test_changing_what_is_asked_keeps_the_answers(make: Make):
     (task,) = campaign.next("bob")
     assert (task.asks, task.other) == ("grade", "")
     assert len(campaign.collection.answers) == 2
-    with pytest.raises(
-        CampaignError, match="Assessors are asked for grades, preferences, magnitudes, mixed; got 'all'"
-    ):
+    with pytest.raises(CampaignError, match=r"Assessors are asked for .*grades, lists; got 'all'"):
         campaign.change("eve", ask="all")
 
 
@@ -493,7 +496,7 @@ def test_the_model_takes_answers_as_evidence_and_names_a_careless_assessor(make:
             better = known.get((task.query, task.doc), 0) - known.get((task.query, task.other), 0)
             honest = "left" if better > 0 else "right" if better < 0 else "equal"
             choice = str(rng.choice(["left", "right"])) if name == "cy" else honest
-            campaign.answer(name, task.query, task.doc, task.other, choice)
+            campaign.answer(name, (task.query, task.doc, task.other), choice=choice)
     snapshot = campaign.refresh()
     assert snapshot.uses_answers
     ann, bob, cy = campaign.status().comparers

@@ -18,7 +18,7 @@ from tests.campaign.conftest import on_both_databases
 
 def judged(campaign: Campaign, n: int = 5) -> None:
     for i in range(n):
-        campaign.record("ann", *campaign.pool.label(i), i % 3)
+        campaign.answer("ann", campaign.pool.label(i), grade=i % 3)
     campaign.withdraw("ann")
     campaign.refresh()
 
@@ -58,7 +58,7 @@ def test_a_backup_is_restored_into_either_kind(
             assert again.pool == one.pool
             assert again.snapshot == one.snapshot
             assert again.curve() == one.curve()
-            again.record("bob", *again.pool.label(0), 1)
+            again.answer("bob", again.pool.label(0), grade=1)
         with Campaign.open(place, name="two") as again:
             assert again.setup == two.setup
         with pytest.raises(StoreError, match=r"exists already|has campaigns already"):
@@ -74,7 +74,7 @@ def test_a_backup_while_people_judge_is_of_one_moment(make: Callable[..., Campai
     def work() -> None:
         i = 0
         while not stop.is_set():
-            campaign.record("ann", *campaign.pool.label(i % len(campaign.pool)), i % 3)
+            campaign.answer("ann", campaign.pool.label(i % len(campaign.pool)), grade=i % 3)
             i += 1
 
     worker = threading.Thread(target=work)
@@ -122,7 +122,7 @@ def file(tmp_path: Path, small: Collection) -> Path:
         ("UPDATE probeval_event SET kind = 'danced' WHERE number = 3", "event 3 cannot be read: unknown kind 'danced'"),
         ("UPDATE probeval_event SET body = '{' WHERE number = 3", "event 3 cannot be read"),
         ("UPDATE probeval_event SET body = '{\"x\":1}' WHERE number = 3", "event 3 cannot be read"),
-        ("UPDATE probeval_event SET body = replace(body, '1.0', '\"1\"')", "grade must be float, got '1'"),
+        ("UPDATE probeval_event SET body = replace(body, '1.0', '\"1\"')", "Expected `float`, got `str`"),
         ("UPDATE probeval_event SET body = replace(body, '1.0', '7.0')", "grade 7 is not on the scale graded:2"),
         ("UPDATE probeval_event SET by = 'bob' WHERE number = 3", "event 3 was changed, or an event before it"),
         ("UPDATE probeval_event SET by = 'bob' WHERE kind = 'withdrawn'", "to this question by 'bob' to withdraw"),
@@ -130,7 +130,7 @@ def file(tmp_path: Path, small: Collection) -> Path:
         ("DELETE FROM probeval_part WHERE name = 'runs'", "lacks runs"),
         (
             "UPDATE probeval_event SET body = replace(body, 'q1', 'q77') WHERE number = 2",
-            "for query 'q77'",
+            "No query 'q77' in this campaign",
         ),
         ("INSERT INTO probeval_event SELECT 9, number, time, by, NULL, kind, body, digest FROM probeval_event",
          "a row of probeval_event has no campaign"),

@@ -5,23 +5,28 @@ from __future__ import annotations
 import pytest
 
 from probeval.campaign import Created, Event, Judged, Leased, Setup, State, fold
-from probeval.campaign.decisions import Decision, Judge, LeaseNext, Skip, Withdraw
+from probeval.campaign.candidates import QuestionQueues
+from probeval.campaign.changes import ChangeGuideline
+from probeval.campaign.decisions import Answer, Decision, LeaseNext, Skip, Withdraw
 from probeval.campaign.log import Log, PendingDecision
-from probeval.campaign.owner_decisions import ChangeGuideline
-from probeval.campaign.questions import QuestionQueues
+from probeval.campaign.questions import Question, graded
 from probeval.campaign.store import Store
 from probeval.data import Scale
 from probeval.errors import CampaignError
 from probeval.selection.topics import Queue
 
-PAIR, OTHER = ("q", "d"), ("q", "e")
+PAIR, OTHER = graded("q", "d"), graded("q", "e")
 
 
 def in_order(*pairs):
-    return Queue(pairs, [query for query, _ in pairs], [1.0] * len(pairs), [None] * len(pairs))
+    return Queue(pairs, [pair.query for pair in pairs], [1.0] * len(pairs), [None] * len(pairs))
 
 
 SETUP = Setup(name="mine", metric="P@5", scale=Scale.binary(), model="uniform", depth=5, lease=60.0)
+
+
+def answer(question: Question, grade: float = 1.0, by: str = "ann", **options: object) -> Answer:
+    return Answer(by=by, question=question, values={"grade": grade}, **options)  # type: ignore[arg-type]
 
 
 def _after(decision: Decision, state: State, now: float = 5.0) -> tuple[State, PendingDecision]:
@@ -35,21 +40,19 @@ def state() -> State:
 
 
 def test_the_same_state_and_time_give_the_same_events(state: State):
-    decision = Judge(
-        by="ann",
-        pair=PAIR,
-        grade=1.0,
-        next=LeaseNext(assessor="ann", n=1, questions=QuestionQueues([in_order(PAIR, OTHER)]), picks={}),
+    following = LeaseNext(
+        assessor="ann", n=1, questions=lambda after: QuestionQueues([in_order(PAIR, OTHER)]), picks={}
     )
-    first, again = decision.events(state, 5.0), decision.events(state, 5.0)
+    decision = answer(PAIR, next=following)
+    first, again = (decision.take(state, 5.0).events for _ in range(2))
     assert first == again
-    assert [(type(event), event.pair) for event in first] == [(Judged, PAIR), (Leased, OTHER)]
+    assert [(type(event), event.question) for event in first] == [(Judged, PAIR), (Leased, OTHER)]
     assert first[1].until == 65.0
     assert state.number == 1
 
 
 def test_a_repeated_request_adds_nothing_and_its_outcome_is_the_earlier_event(state: State):
-    decision = Judge(by="ann", pair=PAIR, grade=1.0, token="r1")
+    decision = answer(PAIR, token="r1")
     after, first = _after(decision, state)
     still, again = _after(decision, after, now=9.0)
     assert again.outcome().event == first.outcome().event == after.tokens["r1"]
@@ -59,15 +62,15 @@ def test_a_repeated_request_adds_nothing_and_its_outcome_is_the_earlier_event(st
 @pytest.mark.parametrize(
     "other",
     [
-        Judge(by="bob", pair=PAIR, grade=1.0, token="r1"),
-        Judge(by="ann", pair=OTHER, grade=1.0, token="r1"),
-        Judge(by="ann", pair=PAIR, grade=0.0, token="r1"),
+        answer(PAIR, by="bob", token="r1"),
+        answer(OTHER, token="r1"),
+        answer(PAIR, 0.0, token="r1"),
         Skip(by="ann", question=PAIR, token="r1"),
         ChangeGuideline(by="ann", text="New.", token="r1"),
     ],
 )
 def test_a_token_of_another_request_is_refused(state: State, other: Decision):
-    after, _ = _after(Judge(by="ann", pair=PAIR, grade=1.0, token="r1"), state)
+    after, _ = _after(answer(PAIR, token="r1"), state)
     unchanged, refused = _after(other, after)
     assert unchanged is after
     assert refused.events == ()
@@ -76,7 +79,7 @@ def test_a_token_of_another_request_is_refused(state: State, other: Decision):
 
 
 def test_a_repeated_withdrawal_finds_its_event_after_the_judgment_is_gone(state: State):
-    judged, _ = _after(Judge(by="ann", pair=PAIR, grade=1.0), state)
+    judged, _ = _after(answer(PAIR), state)
     withdrawn, first = _after(Withdraw(by="ann", token="r2"), judged)
     _, again = _after(Withdraw(by="ann", token="r2"), withdrawn)
     assert first.outcome().event.judgment == 2
@@ -109,4 +112,4 @@ def test_a_bug_in_a_decision_reaches_its_caller_and_the_log_goes_on(campaign):
     assert isinstance(log.store, Store)
     with pytest.raises(ZeroDivisionError):
         log.advance(Broken())
-    assert log.advance(Judge(by="ann", pair=campaign.pool.label(0), grade=1.0)).event.number == 2
+    assert log.advance(answer(graded(*campaign.pool.label(0)))).event.number == 2

@@ -11,6 +11,7 @@ import pytest
 
 from probeval.campaign import Campaign, Imported, Judged, Labelled
 from probeval.campaign.archive import join_labels, pack_labels, unpack_labels
+from probeval.campaign.questions import graded
 from probeval.data import LabelTable, Pool, read_texts
 from probeval.errors import CampaignError, DataError
 from tests.campaign.conftest import on_both_databases
@@ -65,16 +66,16 @@ def test_tables_keep_their_assessors_and_times(campaign: Campaign, put: Put):
     a, b = _docs(campaign, "q1", 2)
     text = f"query,doc,grade,assessor,time\nq1,{a},2,ann,5\nq1,{a},1,bob,6\nq1,{b},0,ann,7\n"
     campaign.import_file("eve", put("judged.csv", text))
-    said = campaign.state.latest(("q1", a))
+    said = campaign.state.latest(graded("q1", a))
     assert {who: (j.grade, j.when) for who, j in said.items()} == {"ann": (2, 5.0), "bob": (1, 6.0)}
     assert campaign.status().shared == 1
 
 
 def test_what_was_exported_can_be_imported_elsewhere(campaign: Campaign, make: Callable[..., Campaign], put: Put):
     for i in range(5):
-        campaign.record("ann", *campaign.pool.label(i), i % 3)
-        campaign.record("bob", *campaign.pool.label(i), 1)
-    campaign.adjudicate("eve", *campaign.pool.label(0), 2)
+        campaign.answer("ann", campaign.pool.label(i), grade=i % 3)
+        campaign.answer("bob", campaign.pool.label(i), grade=1)
+    campaign.settle("eve", campaign.pool.label(0), grade=2)
     other = make(name="other")
     other.import_file("eve", put("all.jsonl", campaign.export("jsonl")))
     np.testing.assert_array_equal(other.state.judgments.grades(), campaign.state.judgments.grades())
@@ -85,7 +86,7 @@ def test_a_quepid_book_becomes_judgments_and_its_machines_labels(campaign: Campa
     book = f"query,docid,Ann,Robo Judge\nJaguar speed,{a},2,1\nJaguar speed,{b},,0\n =cats,{c},1,\n"
     campaign.import_file("eve", put("book.csv", book), machines=["Robo Judge"])
     state = campaign.state
-    assert {pair: {w: j.grade for w, j in state.latest(pair).items()} for pair in state.judged} == {
+    assert {pair: {w: j.grade for w, j in state.latest(graded(*pair)).items()} for pair in state.judged} == {
         ("q1", a): {"Ann": 2.0},
         ("q2", c): {"Ann": 1.0},
     }
@@ -216,7 +217,7 @@ def test_files_that_do_not_fit_are_refused_whole(campaign: Campaign, put: Put, n
 
 
 def test_the_log_is_exported_whole(campaign: Campaign):
-    campaign.record("ann", *campaign.pool.label(0), 1)
+    campaign.answer("ann", campaign.pool.label(0), grade=1)
     campaign.withdraw("ann")
     rows = [json.loads(line) for line in campaign.export("log").splitlines()]
     assert [row["number"] for row in rows] == list(range(1, len(campaign.log()) + 1))

@@ -18,7 +18,7 @@ from scipy import stats
 from probeval.campaign import Adjudicated, Campaign, GoldChanged, Judged, Leased, State, TaskPurpose, check_store, fold
 from probeval.campaign.assessors import ALARM, compare_on_gold, p_worse, share_interval
 from probeval.campaign.codec import decode, encode
-from probeval.campaign.controls import REPEAT_AFTER, task_purpose
+from probeval.campaign.leases import REPEAT_AFTER, task_purpose
 from probeval.campaign.store import Store
 from probeval.data import Runs, Scale, read_judgments
 from probeval.errors import CampaignError, DataError
@@ -40,8 +40,8 @@ def _gold(campaign: Campaign, n: int) -> dict[str, dict[str, float]]:
 def _judge(campaign: Campaign, who: str, n: int, grade: Callable[[Judged | Leased], float] = lambda _: 1.0) -> None:
     for _ in range(n):
         tasks = campaign.next(who)
-        lease = campaign.state.leases[tasks[0].query, tasks[0].doc][who]
-        campaign.record(who, tasks[0].query, tasks[0].doc, grade(lease))
+        lease = campaign.state.leases[tasks[0].question][who]
+        campaign.answer(who, tasks[0].question, grade=grade(lease))
 
 
 def _of(log: Iterable[object], who: str) -> list[Judged]:
@@ -56,12 +56,12 @@ def test_each_task_has_the_purpose_of_its_position(make: Make):
     drawn = [task_purpose(campaign.setup, "ann", at) for at in range(len(given))]
     gold = [at for at, answer in enumerate(given) if answer.purpose is TaskPurpose.gold]
     assert gold == [at for at, purpose in enumerate(drawn) if purpose is TaskPurpose.gold]
-    assert len({given[at].pair for at in gold}) == len(gold)  # each once
+    assert len({given[at].question for at in gold}) == len(gold)  # each once
     repeats = [at for at, answer in enumerate(given) if answer.purpose is TaskPurpose.repeat]
     assert repeats
     assert set(repeats) <= {at for at, purpose in enumerate(drawn) if purpose is TaskPurpose.repeat}
     for at in repeats:
-        (first,) = [i for i in range(at) if given[i].pair == given[at].pair]
+        (first,) = [i for i in range(at) if given[i].question == given[at].question]
         own = [answer for answer in given[first + 1 : at] if answer.purpose is TaskPurpose.judgment]
         assert len(own) >= REPEAT_AFTER
     shares = Counter(task_purpose(campaign.setup, "bob", at) for at in range(4000))
@@ -89,16 +89,16 @@ def test_the_known_grade_of_a_retrieved_pair_counts_and_answers_do_not(make: Mak
     answered: dict[str, float] = {}
     while len(answered) < 2:
         (task,) = campaign.next("ann")
-        lease = campaign.state.leases[task.query, task.doc]["ann"]
+        lease = campaign.state.leases[task.question]["ann"]
         if lease.purpose is TaskPurpose.gold:
             before = campaign.state.changed
-            campaign.record("ann", task.query, task.doc, 1)
+            campaign.answer("ann", task.question, grade=1)
             assert campaign.state.changed == before  # nothing new for the model
             answered[task.doc] = 1.0
         else:
-            campaign.record("ann", task.query, task.doc, 0)
+            campaign.answer("ann", task.question, grade=0)
     assert set(answered) == {doc, "unseen"}
-    assert not any(pair in campaign.state.judged for pair in campaign.state.gold)
+    assert not any(campaign.state.given(question) for question in campaign.state.gold)
     qrels = campaign.export("qrels")
     assert f"{query} adjudicated {doc} 2\n" in qrels
     assert "unseen" not in qrels
@@ -108,7 +108,7 @@ def test_the_known_grade_of_a_retrieved_pair_counts_and_answers_do_not(make: Mak
     assert (shown[doc].retrieved, shown[doc].answers, shown[doc].right, shown[doc].mean) == (True, 1, 0, 1.0)
     assert not shown["unseen"].retrieved
     with pytest.raises(CampaignError, match="no run retrieves document 'unseen'"):
-        campaign.adjudicate("eve", query, "unseen", 1)
+        campaign.settle("eve", (query, "unseen"), grade=1)
     campaign.close()
     assert check_store(Store(store, read_only=True)).faults == ()
 
@@ -125,32 +125,31 @@ def test_of_a_repeated_pair_the_first_answer_counts(make: Make):
     campaign = make(repeat_share=0.3, seed=2)
     _judge(campaign, "ann", 40, lambda lease: 2.0 if lease.purpose is TaskPurpose.repeat else 0.0)
     state = campaign.state
-    again = [pair for pair in state.controls if "ann" in state.answers(pair)]
+    again = [question for question in state.answers if "ann" in state.checks(question)]
     assert again
-    assert all(state.latest(pair)["ann"].grade == 0 for pair in again)
+    assert all(state.latest(question)["ann"].grade == 0 for question in again)
     assert set(campaign.state.judgments.grade) == {0.0}
     (share,) = campaign.status().assessors
     assert (share.repeats, share.repeats_same, share.repeats_gap) == (len(again), 0, 2.0)
-    campaign.record("ann", *again[0], 1)  # sent once more without a lease: still the repeat
+    campaign.answer("ann", again[0], grade=1)  # sent once more without a lease: still the repeat
     assert campaign.state.latest(again[0])["ann"].grade == 0
-    assert campaign.state.answers(again[0])["ann"].grade == 1
+    assert campaign.state.checks(again[0])["ann"].grade == 1
 
 
 def test_undo_and_skip_work_on_gold_as_on_other_pairs(make: Make):
     campaign = make(gold_share=0.9)
     campaign.change_gold("eve", OUTSIDE)
     (task,) = campaign.next("ann")
-    pair = task.query, task.doc
-    assert pair in campaign.state.gold
-    campaign.record("ann", *pair, 1)
+    assert task.question in campaign.state.gold
+    campaign.answer("ann", task.question, grade=1)
     campaign.withdraw("ann")
-    assert not campaign.state.controls
-    assert campaign.state.made == {"ann": 0}
+    assert not campaign.state.answers
+    assert campaign.state.own_count("ann") == 0
     (again,) = campaign.next("ann")
-    assert (again.query, again.doc) == pair
-    campaign.skip("ann", *pair, reason="no text")
+    assert again.question == task.question
+    campaign.skip("ann", task.question, reason="no text")
     (other,) = campaign.next("ann")
-    assert (other.query, other.doc) in campaign.state.gold.keys() - {pair}
+    assert other.question in campaign.state.gold.keys() - {task.question}
 
 
 def test_a_price_of_switching_keeps_gold_in_the_topic(make: Make):
@@ -171,7 +170,7 @@ def test_the_log_comes_back_and_a_second_process_gives_the_same_tasks(make: Make
     assert [decode(encode(event)) for event in log] == log
     with Campaign.open(store, clock=clock) as other:
         assert other.next("ann", n=4) == campaign.next("ann", n=4)
-    assert fold(State(), log).controls == campaign.state.controls
+    assert fold(State(), log).answers == campaign.state.answers
 
 
 def test_exports_mark_answers_and_readers_leave_them_out(make: Make, put: Callable[[str, str], Path]):
@@ -197,7 +196,7 @@ def test_exports_mark_answers_and_readers_leave_them_out(make: Make, put: Callab
 
 def test_bad_gold_gets_one_line(make: Make, put: Callable[[str, str], Path]):
     campaign = make()
-    with pytest.raises(CampaignError, match=r"Gold pairs: no query 'q9' in this campaign\. Did you mean"):
+    with pytest.raises(CampaignError, match=r"Gold: no query 'q9' in this campaign\. Did you mean"):
         campaign.change_gold("eve", {"q9": {"d": 1.0}})
     with pytest.raises(CampaignError, match="The grades of the scale graded:2 are 0, 1, 2; got 5"):
         campaign.change_gold("eve", {"q1": {"d": 5.0}})
@@ -273,7 +272,7 @@ def test_a_much_worse_assessor_is_found_with_forty_gold_answers():
 def test_gold_of_a_fine_scale_is_right_within_a_bin(make: Make):
     campaign = make(gold_share=0.9, scale=Scale.fine(100, bins=10), metric="DCG@5")
     campaign.change_gold("eve", {"q1": {"near": 50.0, "far": 50.0}})
-    while campaign.state.made.get("ann", 0) < 2:
+    while campaign.state.own_count("ann") < 2:
         (task,) = campaign.next("ann")
-        campaign.record("ann", task.query, task.doc, {"near": 58, "far": 80}.get(task.doc, 10))
+        campaign.answer("ann", task.question, grade={"near": 58, "far": 80}.get(task.doc, 10))
     assert {pair.doc: pair.right for pair in campaign.gold().pairs} == {"far": 0, "near": 1}

@@ -25,7 +25,7 @@ WRITER = Path(__file__).with_name("writer.py").read_text()
 @on_both_databases
 def test_a_campaign_comes_back_whole(make: Callable[..., Campaign], store: str):
     made = make(guideline="Read all of it.", queries={"q1": "what is ai"}, overlap=0.25, name="mine")
-    made.record("ann", *made.pool.label(0), 2)
+    made.answer("ann", made.pool.label(0), grade=2)
     with Campaign.open(store) as again:
         assert again.setup == made.setup
         assert again.log() == made.log()
@@ -52,7 +52,7 @@ def test_runs_and_evidence_come_back_as_they_were(make: Callable[..., Campaign],
 @on_both_databases
 def test_a_store_may_hold_several_campaigns(make: Callable[..., Campaign], store: str):
     make(name="one")
-    make(name="two").record("ann", *make(name="three").pool.label(0), 1)
+    make(name="two").answer("ann", make(name="three").pool.label(0), grade=1)
     with pytest.raises(StoreError, match=r"holds 3 campaigns\. Name one: one, two, three"):
         Campaign.open(store)
     with pytest.raises(StoreError, match=r"no campaign 'tow'\. Did you mean 'two'"):
@@ -72,7 +72,7 @@ def test_numbers_have_no_gap_under_many_threads(make: Callable[..., Campaign], s
     def work(number: int) -> None:
         mine = [campaign, *others][number % 3]
         for i in range(10):
-            mine.record(f"a{number}", *pairs[(number * 10 + i) % len(pairs)], i % 3, token=f"{number} {i}")
+            mine.answer(f"a{number}", pairs[(number * 10 + i) % len(pairs)], grade=i % 3, token=f"{number} {i}")
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(9)]
     for thread in threads:
@@ -108,7 +108,7 @@ def test_a_refused_step_leaves_the_others_of_its_batch_alone(campaign: Campaign)
     def work(number: int) -> None:
         gate.wait()
         try:
-            campaign.record("ann", *pairs[number], 1, token="same" if number < 3 else f"t{number}")
+            campaign.answer("ann", pairs[number], grade=1, token="same" if number < 3 else f"t{number}")
         except CampaignError as error:
             refused.append(str(error))
 
@@ -128,7 +128,7 @@ def test_a_newer_store_is_refused_and_left_alone(make: Callable[..., Campaign], 
     with made._log.store._writer.begin() as connection:
         connection.execute(sa.update(stores.VERSION).values(version=99))
     for read_only in (False, True):
-        with pytest.raises(StoreError, match=r"written by a newer probeval \(schema 99, this one reads 2\)"):
+        with pytest.raises(StoreError, match=r"written by a newer probeval \(schema 99, this one reads 3\)"):
             Campaign.open(store, read_only=read_only)
     assert len(made.log()) == 1
 
@@ -142,13 +142,13 @@ def test_an_older_store_is_migrated_once_and_only_for_writing(
     def add_colour(connection: sa.Connection) -> None:
         connection.execute(sa.text("ALTER TABLE probeval_campaign ADD COLUMN colour TEXT"))
 
-    monkeypatch.setattr(stores, "SCHEMA", 3)
-    monkeypatch.setitem(stores.MIGRATIONS, 2, add_colour)
+    monkeypatch.setattr(stores, "SCHEMA", 4)
+    monkeypatch.setitem(stores.MIGRATIONS, 3, add_colour)
     with pytest.raises(StoreError, match="has an older schema"):
         Campaign.open(store, read_only=True)
     for _ in range(2):
         with Campaign.open(store) as opened, opened._log.store._reading() as connection:
-            assert connection.execute(sa.select(stores.VERSION.c.version)).scalar() == 3
+            assert connection.execute(sa.select(stores.VERSION.c.version)).scalar() == 4
             assert connection.execute(sa.text("SELECT colour FROM probeval_campaign")).all() == [(None,)]
             assert len(opened.log()) == 1
 
@@ -163,11 +163,11 @@ def test_a_migration_that_fails_changes_nothing(
         connection.execute(sa.text("ALTER TABLE probeval_campaign ADD COLUMN colour TEXT"))
         connection.execute(sa.text("SELECT nonsense FROM nowhere"))
 
-    monkeypatch.setattr(stores, "SCHEMA", 3)
-    monkeypatch.setitem(stores.MIGRATIONS, 2, fail)
+    monkeypatch.setattr(stores, "SCHEMA", 4)
+    monkeypatch.setitem(stores.MIGRATIONS, 3, fail)
     with pytest.raises(StoreError, match="nowhere"):
         Campaign.open(store)
-    monkeypatch.setattr(stores, "SCHEMA", 2)
+    monkeypatch.setattr(stores, "SCHEMA", 3)
     with Campaign.open(store) as opened:
         assert len(opened.log()) == 1
 
@@ -178,7 +178,7 @@ def test_reading_alone_never_writes(make: Callable[..., Campaign], store: str):
     with Campaign.open(store, read_only=True) as reader:
         assert reader.status().pool == len(made.pool)
         with pytest.raises(StoreError, match="open for reading only"):
-            reader.record("ann", *made.pool.label(0), 1)
+            reader.answer("ann", made.pool.label(0), grade=1)
         with pytest.raises(StoreError, match="open for reading only"):
             reader.next("ann")
         with reader._log.store._engine.connect() as connection, pytest.raises(sa.exc.DBAPIError):
@@ -243,7 +243,7 @@ def test_a_full_disk_loses_nothing_and_says_so(campaign: Campaign, store: str):
     assert acknowledged
     with Campaign.open(store) as again:
         assert [event.token for event in again.log()[1:]] == acknowledged
-        again.record("ann", *pairs[0], 1)  # there is room again
+        again.answer("ann", pairs[0], grade=1)  # there is room again
         assert again.state.number == len(acknowledged) + 2
 
 
@@ -254,11 +254,11 @@ def test_a_writer_that_does_not_let_go_is_named(campaign: Campaign, store: str, 
     other = sqlite3.connect(store, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match="another process has been writing for 10 seconds"):
-        campaign.record("ann", *campaign.pool.label(0), 1)
+        campaign.answer("ann", campaign.pool.label(0), grade=1)
     assert len(campaign.log()) == 1  # reading goes on
     other.execute("ROLLBACK")
     other.close()
-    campaign.record("ann", *campaign.pool.label(0), 1)
+    campaign.answer("ann", campaign.pool.label(0), grade=1)
     assert len(campaign.log()) == 2
 
 
@@ -288,20 +288,20 @@ def test_a_transaction_that_the_database_gives_up_on_is_tried_again(
 
     real, fails = stores.Store._add_events, [1, 1]
 
-    def flaky(connection: sa.Connection, key: int, events: list[object]) -> str:
-        end = real(connection, key, events)
+    def flaky(*step: object) -> str:
+        end = real(*step)
         if fails:
             fails.pop()
             raise sa.exc.OperationalError("insert", {}, GaveUpError("could not serialize access"))
         return end
 
     monkeypatch.setattr(stores.Store, "_add_events", staticmethod(flaky))
-    campaign.record("ann", *campaign.pool.label(0), 1)
+    campaign.answer("ann", campaign.pool.label(0), grade=1)
     assert not fails
     assert [event.number for event in campaign.log()] == [1, 2]
     fails[:] = [1] * 9
     with pytest.raises(StoreError, match="too many concurrent writers"):
-        campaign.record("ann", *campaign.pool.label(1), 1)
+        campaign.answer("ann", campaign.pool.label(1), grade=1)
     assert campaign.state.number == 2
 
 
@@ -310,9 +310,9 @@ def test_one_server_for_a_file(make: Callable[..., Campaign], store: str):
     with made.serving():
         with Campaign.open(store) as other, pytest.raises(StoreError, match="another server is using this store"):
             other.serving().__enter__()
-        made.record("ann", *made.pool.label(0), 1)
+        made.answer("ann", made.pool.label(0), grade=1)
         with Campaign.open(store) as other:  # the command line may write beside a server
-            other.record("bob", *made.pool.label(0), 1)
+            other.answer("bob", made.pool.label(0), grade=1)
     with Campaign.open(store) as other, other.serving():
         assert other.state.number == 3
 
@@ -353,7 +353,7 @@ def test_urls_that_lead_nowhere_are_refused_in_one_line_without_passwords(url: s
 def test_a_path_may_have_any_character(tmp_path: Path, small):
     odd = tmp_path / "a b?c#d%41&mode=ro.db"
     with Campaign.create(odd, small, metric="P@5", model="uniform") as made:
-        made.record("ann", *made.pool.label(0), 1)
+        made.answer("ann", made.pool.label(0), grade=1)
     assert odd.exists()
     with Campaign.open(f"sqlite:///{odd}") as again:
         assert again.state.judged

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 
 from probeval.campaign import Campaign
+from probeval.campaign.questions import graded
 from probeval.errors import CampaignError, SelectionError
 from tests.campaign.conftest import Clock
 
@@ -24,7 +25,7 @@ def _judge(campaign: Campaign, who: str, n: int, *, refresh: bool = False) -> li
         tasks = campaign.next(who)
         if not tasks:
             break
-        campaign.record(who, tasks[0].query, tasks[0].doc, 1)
+        campaign.answer(who, tasks[0].question, grade=1)
         out.append(tasks[0].query)
     return out
 
@@ -82,15 +83,15 @@ def test_a_task_tells_whether_the_topic_changed_and_what_is_left(make: Make):
     first = campaign.next("ann")[0]
     assert (first.switched, first.judged_in_topic) == (True, 0)
     assert 1 <= first.left_in_topic <= len(campaign.pool)
-    _, [second] = campaign.record_and_next("ann", first.query, first.doc, 1)
+    _, [second] = campaign.answer_and_next("ann", first.question, grade=1)
     assert second.query == first.query
     assert (second.switched, second.judged_in_topic) == (False, 1)
     assert second.left_in_topic == first.left_in_topic - 1
-    campaign.skip("ann", second.query, second.doc)
+    campaign.skip("ann", second.question)
     last = second
     while last.query == first.query:
         last = campaign.next("ann")[0]
-        campaign.record("ann", last.query, last.doc, 0)
+        campaign.answer("ann", last.question, grade=0)
         before, now = last, campaign.next("ann")[0]
         assert now.switched == (now.query != before.query)
         last = now
@@ -119,7 +120,7 @@ def test_second_opinions_come_from_those_who_do_not_own_the_topic(make: Make):
     _judge(campaign, "ann", 6)
     assert len(_judge(campaign, "bob", 99)) == 6
     assert _judge(campaign, "bob", 1) == []
-    assert all(set(campaign.state.latest(pair)) == {"ann", "bob"} for pair in campaign.state.judged)
+    assert all(set(campaign.state.latest(graded(*pair))) == {"ann", "bob"} for pair in campaign.state.judged)
 
 
 def test_draws_that_wait_stay_in_the_next_snapshot(make: Make):
@@ -134,7 +135,7 @@ def test_draws_that_wait_stay_in_the_next_snapshot(make: Make):
     again = campaign.refresh()
     assert {pair for pair, due in again.draws.items() if due == 0} >= waiting
     for pair in waiting:
-        assert again.pick_of[pair] == snapshot.pick_of[pair]  # the prediction is that of the draw
+        assert again.pick_of[graded(*pair)] == snapshot.pick_of[graded(*pair)]  # the prediction is that of the draw
 
 
 def test_an_audit_counts_the_draws_judged_by_topic(make: Make):
@@ -164,5 +165,5 @@ def test_the_next_pair_needs_no_model_and_little_time(make: Make):
     tasks = campaign.next("ann")
     start = time.process_time()
     for _ in range(20):
-        _, tasks = campaign.record_and_next("ann", tasks[0].query, tasks[0].doc, 1)
+        _, tasks = campaign.answer_and_next("ann", tasks[0].question, grade=1)
     assert (time.process_time() - start) / 20 < 0.05

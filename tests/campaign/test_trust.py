@@ -26,7 +26,7 @@ from tests.cli.conftest import Said, probeval  # noqa: F401
 def file(make: Callable[..., Campaign], store: str) -> Path:
     """The file of a campaign with a judgment."""
     campaign = make()
-    campaign.record("ann", *campaign.pool.label(0), 1)
+    campaign.answer("ann", campaign.pool.label(0), grade=1)
     campaign.close()
     return Path(store)
 
@@ -89,7 +89,7 @@ def test_a_file_that_is_not_the_one_that_was_opened_takes_nothing(file: Path, ha
         harm(file)
         for _ in range(2):
             with pytest.raises(StoreError, match=says):
-                campaign.record("ann", *pair, 1)
+                campaign.answer("ann", pair, grade=1)
             with pytest.raises(StoreError, match=says):
                 campaign.status()
     if harm in (moved, linked_back):
@@ -101,7 +101,7 @@ def test_a_file_that_is_not_the_one_that_was_opened_takes_nothing(file: Path, ha
     if harm is not deleted:  # nothing that was acknowledged is lost, and nothing else is there
         with Campaign.open(file) as again:
             assert len(again.log()) == before
-            again.record("ann", *pair, 1)
+            again.answer("ann", pair, grade=1)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_a_file_that_goes_during_a_write_is_not_acknowledged(
 ):
     real = stores.Store._add_events
 
-    def gone(connection: sa.Connection, key: int, events: list[object]) -> str:
-        end = real(connection, key, events)
+    def gone(*step: object) -> str:
+        end = real(*step)
         harm(file)
         return end
 
@@ -126,17 +126,17 @@ def test_a_file_that_goes_during_a_write_is_not_acknowledged(
         pair = campaign.pool.label(1)
         monkeypatch.setattr(stores.Store, "_add_events", staticmethod(gone))
         with pytest.raises(StoreError, match=says):
-            campaign.record("ann", *pair, 1)
+            campaign.answer("ann", pair, grade=1)
 
 
 def test_a_log_that_is_put_back_goes_on(file: Path):
     with Campaign.open(file) as campaign:
-        campaign.record("ann", *campaign.pool.label(1), 1)
+        campaign.answer("ann", campaign.pool.label(1), grade=1)
         _log(file).rename(file.with_name("kept"))
         with pytest.raises(StoreError, match="db-wal: deleted, moved or replaced"):
-            campaign.record("ann", *campaign.pool.label(2), 1)
+            campaign.answer("ann", campaign.pool.label(2), grade=1)
         file.with_name("kept").rename(_log(file))
-        campaign.record("ann", *campaign.pool.label(2), 1)
+        campaign.answer("ann", campaign.pool.label(2), grade=1)
         assert len(campaign.log()) == 4
 
 
@@ -152,7 +152,7 @@ def test_what_others_do_to_the_log_by_right_is_no_fault(file: Path, tmp_path: Pa
                 assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
             assert _log(file).stat().st_size == 0
             campaign._log.store._engine.dispose()
-            campaign.record("ann", *campaign.pool.label(number), 1)
+            campaign.answer("ann", campaign.pool.label(number), grade=1)
         assert sum(isinstance(event, Judged) for event in campaign.log()) == 11
 
 
@@ -163,7 +163,7 @@ def test_nobody_else_begins_another_log(
     """Whoever has the store open still writes the old one to the file when it is closed, and removes the new one."""
     monkeypatch.setattr(opening, "PATIENCE", 0.1)
     with Campaign.open(file) as campaign:
-        campaign.record("ann", *campaign.pool.label(1), 1)
+        campaign.answer("ann", campaign.pool.label(1), grade=1)
         for each in harm:
             each(file)
         place = file if file.exists() else file.with_name("elsewhere.db")
@@ -179,10 +179,10 @@ def test_a_store_that_is_used_again_after_it_was_closed_has_a_new_log(file: Path
     campaign = Campaign.open(file)
     campaign.close()
     with file.with_name("other").open("w"):  # has the place of the old log
-        campaign.record("ann", *campaign.pool.label(1), 1)
+        campaign.answer("ann", campaign.pool.label(1), grade=1)
         log_deleted(file)
         with pytest.raises(StoreError, match="db-wal: deleted, moved or replaced"):
-            campaign.record("ann", *campaign.pool.label(2), 1)
+            campaign.answer("ann", campaign.pool.label(2), grade=1)
     campaign.close()
 
 
@@ -191,18 +191,18 @@ def test_a_store_behind_a_link(file: Path):
     link = file.with_name("link.db")
     link.symlink_to(file.name)
     with Campaign.open(link) as campaign:
-        campaign.record("ann", *campaign.pool.label(1), 1)
+        campaign.answer("ann", campaign.pool.label(1), grade=1)
         assert _log(file).exists()
         assert not _log(link).exists()
         moved(file)
         link.unlink()
         link.symlink_to("elsewhere.db")
         with pytest.raises(StoreError, match="deleted or moved while it was open"):
-            campaign.record("ann", *campaign.pool.label(2), 1)
+            campaign.answer("ann", campaign.pool.label(2), grade=1)
         file.with_name("elsewhere.db").rename(file)
         link.unlink()
         link.symlink_to(file.name)
-        campaign.record("ann", *campaign.pool.label(2), 1)
+        campaign.answer("ann", campaign.pool.label(2), grade=1)
     with Campaign.open(link) as again:
         assert len(again.log()) == 4
 
@@ -213,27 +213,27 @@ def test_a_store_in_rollback_mode_has_no_log(file: Path, tmp_path: Path):
     with closing(sqlite3.connect(file)) as other:
         other.execute("VACUUM INTO ?", [str(plain)])
     with Campaign.open(plain) as campaign:
-        campaign.record("ann", *campaign.pool.label(1), 1)
+        campaign.answer("ann", campaign.pool.label(1), grade=1)
         assert not _log(plain).exists()
-        campaign.record("ann", *campaign.pool.label(2), 1)
+        campaign.answer("ann", campaign.pool.label(2), grade=1)
 
 
 @on_both_databases
 def test_a_log_that_is_cut_short_or_another_one_is_not_continued(make: Callable[..., Campaign], store: str):
     campaign = make()
     for i in range(3):
-        campaign.record("ann", *campaign.pool.label(i), 1)
+        campaign.answer("ann", campaign.pool.label(i), grade=1)
     with campaign._log.store._writer.begin() as connection:
         connection.execute(sa.delete(stores.EVENT).where(stores.EVENT.c.number > 2))
-    for step in (lambda: campaign.state, lambda: campaign.record("ann", *campaign.pool.label(3), 1)):
+    for step in (lambda: campaign.state, lambda: campaign.answer("ann", campaign.pool.label(3), grade=1)):
         with pytest.raises(StoreError, match="the log was cut short or replaced while it was open: event 4 is gone"):
             step()
     with Campaign.open(store) as again:  # the log that is there now can be opened
-        again.record("ann", *again.pool.label(3), 1)
-        again.record("ann", *again.pool.label(4), 1)
+        again.answer("ann", again.pool.label(3), grade=1)
+        again.answer("ann", again.pool.label(4), grade=1)
         assert again.state.number == 4
     with pytest.raises(StoreError, match="cut short or replaced"):  # as long as before, and another one
-        campaign.record("ann", *campaign.pool.label(5), 1)
+        campaign.answer("ann", campaign.pool.label(5), grade=1)
 
 
 @pytest.mark.parametrize("harm", ["cut", "garbled", "emptied"])
@@ -248,7 +248,7 @@ def test_a_file_cut_short_or_garbled_in_place_is_an_error_in_one_line(file: Path
                 content.write(os.urandom(size))
             else:
                 content.truncate(size // 2 if harm == "cut" else 0)
-        for step in (campaign.status, lambda: campaign.record("ann", *pair, 1)):
+        for step in (campaign.status, lambda: campaign.answer("ann", pair, grade=1)):
             with pytest.raises(StoreError) as refused:
                 step()
             assert "\n" not in str(refused.value)
@@ -260,22 +260,22 @@ def test_a_file_cut_short_or_garbled_in_place_is_an_error_in_one_line(file: Path
     ("change", "says"),
     [
         ("kind = 'danced'", r"event 2 cannot be read \(unknown kind 'danced'\)"),
-        ('body = \'{"query":"q","doc":"d","grade":1.0,"mood":2}\'', "unexpected keyword argument 'mood'"),
+        ('body = \'{"query":"q","doc":"d","grade":1.0,"mood":2}\'', "unknown field mood"),
         ("body = 'no json'", "event 2 cannot be read"),
         ("body = '[1]'", "event 2 cannot be read"),
-        ('body = \'{"query":"q","doc":"d","grade":"x"}\'', "grade must be float, got 'x'"),
+        ('body = \'{"query":"q","doc":"d","grade":"x"}\'', "Expected `float`, got `str`"),
     ],
 )
 def test_an_event_that_cannot_be_read_is_a_store_error(
     make: Callable[..., Campaign], store: str, change: str, says: str
 ):
     campaign = make()
-    campaign.record("ann", *campaign.pool.label(0), 1)
+    campaign.answer("ann", campaign.pool.label(0), grade=1)
     with campaign._log.store._writer.begin() as connection:
         connection.execute(sa.text(f"UPDATE probeval_event SET {change} WHERE number = 2".replace(":", r"\:")))
     with Campaign.open(store) as again, pytest.raises(StoreError, match=says) as refused:
         _ = again.state
-    assert "Update probeval, or restore a backup" in str(refused.value)
+    assert "restore a backup, update probeval" in str(refused.value)
 
 
 @on_both_databases
@@ -293,7 +293,7 @@ def test_a_schema_raised_while_serving_stops_writes(make: Callable[..., Campaign
     with campaign._log.store._writer.begin() as connection:
         connection.execute(sa.update(stores.VERSION).values(version=99))
     with pytest.raises(StoreError, match=r"written by a newer probeval \(schema 99"):
-        campaign.record("ann", *campaign.pool.label(0), 1)
+        campaign.answer("ann", campaign.pool.label(0), grade=1)
     assert len(campaign.log()) == 1
 
 
@@ -302,7 +302,7 @@ def test_events_in_the_write_ahead_log_are_not_left_out(file: Path, tmp_path: Pa
     folder = tmp_path / "mounted"
     folder.mkdir()
     with Campaign.open(file) as campaign:
-        campaign.record("ann", *campaign.pool.label(1), 1)
+        campaign.answer("ann", campaign.pool.label(1), grade=1)
         for end in ("", "-wal"):
             shutil.copy(f"{file}{end}", folder / f"store.db{end}")
     assert (folder / "store.db-wal").stat().st_size
@@ -434,10 +434,10 @@ def test_a_version_that_is_no_number_is_a_damaged_store(file: Path):
 
 def test_a_clock_that_goes_backwards_loses_nothing(campaign: Campaign, clock: Clock):
     (task,) = campaign.next("ann")
-    campaign.record("ann", task.query, task.doc, 1)
+    campaign.answer("ann", task.question, grade=1)
     clock.now -= 10 * 365 * 24 * 3600
     (task,) = campaign.next("ann")
-    campaign.record("ann", task.query, task.doc, 2)
+    campaign.answer("ann", task.question, grade=2)
     assert campaign.next("bob")[0].doc != campaign.next("ann")[0].doc
     assert [event.number for event in campaign.log()] == list(range(1, campaign.state.number + 1))
     assert campaign.status().judgments == 2

@@ -12,9 +12,9 @@ def main(store: str, assessor: str, n: int) -> None:
         tasks, start = campaign.next(assessor), campaign.state.number
         for i in range(n):
             # Where nothing is left to judge, judge again: the log grows all the same.
-            query, doc = (tasks[0].query, tasks[0].doc) if tasks else campaign.pool.label(i % len(campaign.pool))
+            asked = tasks[0].question if tasks else campaign.pool.label(i % len(campaign.pool))
             token = f"{assessor}-{start}-{i}"
-            _, tasks = campaign.answer_and_next(assessor, (query, doc), grade=i % 3, token=token)
+            _, tasks = campaign.answer_and_next(assessor, asked, grade=i % 3, token=token)
             sys.stdout.write(f"{token}\n")
             sys.stdout.flush()
 

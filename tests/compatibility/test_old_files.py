@@ -92,7 +92,7 @@ def test_a_store_has_what_the_model_said_last(campaign, name):
 def test_judging_goes_on_in_a_store(campaign, name):
     judged = {(query, doc) for query, doc, _ in CAMPAIGNS[name]["grades"]}
     new = next(t for t in campaign.next("cy", n=len(judged)) if (t.query, t.doc) not in judged)
-    campaign.record("cy", new.query, new.doc, 1)
+    campaign.answer("cy", (new.query, new.doc), grade=1)
     assert campaign.evaluate().scores.judged == CAMPAIGNS[name]["judged"] + 1
     assert campaign.refresh().judged == CAMPAIGNS[name]["judged"] + 1
 
@@ -126,9 +126,55 @@ def test_a_store_of_schema_1_is_migrated_and_goes_on(tmp_path):
         assert (campaign.state.phase, campaign.state.access.invited) == ("open", {})
         campaign.add_runs("eve", Runs.rows(["late"], ["q1"], ["new"]))
         (task,) = campaign.next("cy")
-        campaign.record("cy", task.query, task.doc, 1)
+        campaign.answer("cy", task.question, grade=1)
         assert campaign.refresh().judged in (expected["judged"], expected["judged"] + 1)
     assert copy_store(place, tmp_path / "copy.sqlite").faults == ()
+
+
+def same(found: object, expected: object) -> bool:
+    """Whether two values are the same JSON; NaN is equal to itself."""
+    return json.dumps(found, sort_keys=True) == json.dumps(expected, sort_keys=True)
+
+
+def later() -> float:
+    """A moment after the last event."""
+    return 1_700_007_000.0
+
+
+def test_a_store_of_schema_2_says_what_it_said(tmp_path):
+    """Grades, preferences and magnitudes; gold and repeated questions of both kinds; imports, late runs, labels."""
+    expected = json.loads((FOLDER / "schema2.json").read_text())
+    place = shutil.copy(FOLDER / "schema2.sqlite", tmp_path)
+    with pytest.raises(StoreError, match="has an older schema"):
+        Campaign.open(place, name="mixed", read_only=True)
+    with Campaign.open(place, name="mixed", clock=later) as campaign:
+        status = campaign.status().to_dict()
+        assert [name for name, value in expected["figures"].items() if not same(status[name], value)] == []
+        assert {name: campaign.export(name) for name in expected["exports"]} == expected["exports"]
+        assert same(campaign.gold().to_dict(), expected["gold"])
+        assert same(campaign.topics().to_dict(), expected["topics"])
+        assert campaign.snapshot.confidence == expected["confidence"]
+        tasks = campaign.next("cy", n=4)
+        assert [[task.query, task.doc, task.other, task.asks] for task in tasks] == expected["next"]
+        values = {"grade": {"grade": 1}, "preference": {"choice": "left"}}
+        for task in tasks:
+            campaign.answer("cy", task.question, **values[task.asks])
+        assert campaign.status().events == expected["figures"]["events"] + 4
+    assert copy_store(place, tmp_path / "copy.sqlite").faults == ()
+
+
+def test_a_study_of_schema_2_says_what_it_said_and_goes_on(tmp_path):
+    expected = json.loads((FOLDER / "schema2.json").read_text())["study"]
+    place = shutil.copy(FOLDER / "schema2.sqlite", tmp_path)
+    with Campaign.open(place, name="lists", clock=later) as study:
+        assert study.export("lists") == expected["answers"]
+        users = sorted(study.state.own)
+        tasks = [study.next(user)[0] for user in users]
+        assert [task.question.documents[0] for task in tasks] == [f"{number}a" for number in expected["next"]]
+        assert [task.judged_in_topic + 1 for task in tasks] == expected["place"]
+        study.answer(users[0], tasks[0].question, choice="same", good=True)
+        study.withdraw(users[0])
+        assert study.export("lists") == expected["answers"]
 
 
 @pytest.mark.parametrize("card", CARDS)

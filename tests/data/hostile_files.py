@@ -60,8 +60,8 @@ from probeval.reliability import read_scores
 from probeval.reports.simulations import read_simulation
 from probeval.satisfaction import read_list_answers, read_preferences
 from probeval.selection.errors import read_corrections
-from probeval.web.assessors import read_assessors
 from probeval.web.documents import read_documents
+from probeval.web.entry import read_assessors
 
 PAYLOADS = Path(__file__).parent / "payloads"
 UNSEEN = ("Cc", "Cs", "Zl", "Zp")  # Unicode's categories of control characters, surrogates and line breaks

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from probeval.campaign import Campaign, Withdrawn
+from probeval.campaign.questions import graded
 from probeval.data import Collection, Scale, read_judgments
 from tests.web.browsing import FAINT, UNNAMED, listen, press
 from tests.web.conftest import SCRIPT
@@ -46,7 +47,7 @@ def judging(
 
 
 def _pair(page: Page) -> tuple[str, str]:
-    form = page.locator("#grades")
+    form = page.locator("#answer")
     return form.locator("[name=query]").input_value(), form.locator("[name=doc]").input_value()
 
 
@@ -117,10 +118,10 @@ def test_a_phone_has_room_for_everything(new_page: NewPage, judging: tuple[Campa
             box = button.bounding_box()
             assert box is not None
             assert box["height"] >= 32
-        low = page.locator("#grades button").last.bounding_box()
+        low = page.locator("#answer button").last.bounding_box()
         assert low is not None
         assert low["y"] + low["height"] <= 640  # grades are in sight without scrolling
-        page.locator("#grades button").last.tap()
+        page.locator("#answer button").last.tap()
         undo = page.locator("#undo button")
         undo.wait_for()
         assert undo.inner_text() == "Undo grade 2"  # on one line, with Skip beside it
@@ -199,7 +200,7 @@ def test_a_topic_is_judged_through_by_keys(new_page: NewPage, team: tuple[Campai
     before = page.evaluate(painted)
     page.keyboard.press("h")
     assert page.evaluate(painted) == "rgba(0, 0, 0, 0)" != before
-    assert page.locator("#grades .words").all_inner_texts() == ["none <b>", "$\\foo$", "all of it"]
+    assert page.locator("#answer .words").all_inner_texts() == ["none <b>", "$\\foo$", "all of it"]
     assert not page.locator("#help dl").is_visible()
     page.keyboard.press("?")
     assert page.locator("#help dl").inner_text().split("\n") == ["0", "none <b>", "1", "$\\foo$", "2", "all of it"]
@@ -213,7 +214,7 @@ def test_a_topic_is_judged_through_by_keys(new_page: NewPage, team: tuple[Campai
     assert not page.locator("#skip button").first.is_visible()
     page.keyboard.press("s")
     press(page, "2")
-    assert [skip.reason for skip in campaign.state.skipped[query, doc]] == ["wrong language"]
+    assert [skip.reason for skip in campaign.state.skipped[graded(query, doc)]] == ["wrong language"]
     assert page.evaluate(painted) == "rgba(0, 0, 0, 0)"  # still off
 
     todo = {pair for pair in map(campaign.pool.label, range(len(campaign.pool))) if pair[0] == query}
@@ -252,7 +253,7 @@ def test_a_pair_is_adjudicated_by_keys_with_the_document_on_screen(
 ) -> None:
     campaign, server = team
     _check_the_owners_page(new_page, campaign, server)
-    first, second = campaign.state.disagreements
+    first, second = (question.pairs[0] for question in campaign.state.disagreements)
     page = new_page(viewport={"width": 1280, "height": 900})
     wrong = listen(page)
     page.goto(server.url)
@@ -272,7 +273,7 @@ def test_a_pair_is_adjudicated_by_keys_with_the_document_on_screen(
     with page.expect_navigation():
         page.keyboard.press("n")
     assert _pair(page) == second
-    page.keyboard.press("r")
+    page.keyboard.press("c")
     page.keyboard.type("1 is what it is <b>")  # digits in the field are digits
     page.keyboard.press("Enter")
     assert second not in campaign.state.adjudicated

@@ -41,13 +41,12 @@ def comparing(
 
 
 def _docs(page: Page) -> tuple[str, ...]:
-    form = page.locator("#comparison")
+    form = page.locator("#answer")
     return tuple(form.locator(f"[name={name}]").input_value() for name in ("query", "left", "right"))
 
 
 def _answers(campaign: Campaign) -> list[Compared]:
-    answers = [answer for given in campaign.state.compared.values() for answer in given]
-    return sorted(answers, key=lambda answer: answer.number)
+    return [answer for answer in campaign.state.compared if isinstance(answer, Compared)]
 
 
 def test_documents_are_compared_by_keys_alone(new_page: NewPage, comparing: tuple[Campaign, Served]) -> None:
@@ -165,16 +164,16 @@ def _both_kinds_by_keys(page: Page, campaign: Campaign) -> None:
     """Comparisons that are under way, then grades."""
     campaign.change("eve", ask="grades")
     page.reload()
-    while page.locator("#comparison").count():
+    while page.locator("#answer.comparison").count():
         press(page, "ArrowLeft")
     page.keyboard.press("4")  # no grade, and a reason of a closed menu
     press(page, "2")
-    page.locator("#grades").wait_for()
+    page.locator("#answer.grades").wait_for()
     assert [type(event) for event in campaign.log() if isinstance(event, Compared | Judged)][-2:] == [Compared, Judged]
     assert sum(map(len, campaign.state.skipped.values())) == 1
     press(page, "u")
     press(page, "u")  # the comparison again
-    assert page.locator("#comparison").count()
+    assert page.locator("#answer.comparison").count()
 
 
 def test_a_phone_shows_one_document_under_the_other(new_page: NewPage, comparing: tuple[Campaign, Served]) -> None:

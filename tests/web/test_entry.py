@@ -13,7 +13,7 @@ from probeval.campaign import Campaign
 from probeval.data import Runs
 from probeval.errors import DataError, StoreError
 from probeval.web import Assessor, Board, Limiter, PoolDocuments, Roster, application
-from probeval.web.pages import UNAVAILABLE
+from probeval.web.site import UNAVAILABLE
 from tests.web.asking import Answer, Client
 from tests.web.conftest import ANN, EVE, HOST
 from tests.web.served import Served

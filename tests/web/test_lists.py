@@ -101,7 +101,8 @@ def test_twenty_pairs_from_the_first_question_to_the_mapping(open_page, study, p
         study.answer("eve", Question("", (f"{question}a", f"{question}b"), LISTS), choice="left", good=True)
     found = UserStudy(study.list_answers())
     assert found.bad_users == ("eve",)
-    assert (found.users[0].right, found.users[0].seconds) == (4, 3.5)
+    assert found.users[0].right == 4
+    assert 0 < found.users[0].seconds <= 3.5  # as sent, and no longer than the question was theirs
     kept = UserStudy(study.list_answers(), leave_out=True)
     assert kept.agreement.worse.sum() == 0
     assert kept.noticeable is not None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pandas as pd
 
 from probeval.campaign.events import Answered, GoldChanged, Settled, TaskPurpose
-from probeval.campaign.parsing import as_choice, as_number, as_relevant
+from probeval.campaign.parsing import as_choice, as_number, as_relevant, check_values
 from probeval.campaign.questions import COMPARISON, KINDS, Kind, Question, Words
 from probeval.data.answers import PairAnswers, as_answers
 from probeval.data.files import suffix
@@ -140,6 +140,7 @@ class Comparison(Kind):
 
     def values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
         """A choice and perhaps which documents are relevant, or two numbers."""
+        check_values(given, "choice", "relevant", "numbers")
         choice = as_choice(given.get("choice", ""))
         relevant = as_relevant(given.get("relevant", ""), choice)
         left, right = (as_number(number) for number in given.get("numbers") or (None, None))
@@ -151,6 +152,14 @@ class Comparison(Kind):
             raise CampaignError("One of the two documents has to be chosen: left or right.")
         found = {"choice": choice, "relevant": relevant}
         return found if left is None else found | {"left_number": left, "right_number": right}
+
+    def settled_values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
+        """A choice, and perhaps which documents are relevant. Two documents may be settled as equal in any campaign."""
+        check_values({name: value for name, value in given.items() if value is not None}, "choice", "relevant")
+        choice = as_choice(given.get("choice", ""))
+        if not choice:
+            raise CampaignError("Settle a comparison by a choice: left, right or equal.")
+        return {"choice": choice, "relevant": as_relevant(given.get("relevant", ""), choice)}
 
     def parse(self, form: Mapping[str, str]) -> dict[str, Any]:
         """The choice and which documents are relevant, or the numbers."""

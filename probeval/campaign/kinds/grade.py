@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from probeval.campaign.events import Answered, GoldChanged, Settled
-from probeval.campaign.parsing import NUMBER, as_grade
+from probeval.campaign.parsing import NUMBER, as_grade, check_values
 from probeval.campaign.questions import GRADE, KINDS, Kind, Question, Words, graded
 from probeval.data.collection import read_judgments
 from probeval.data.judgments import Judgments
@@ -87,6 +87,7 @@ class Grade(Kind):
 
     def values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
         """The grade, on the scale."""
+        check_values(given, "grade")
         return {"grade": as_grade(setup.scale, given.get("grade"))}
 
     def parse(self, form: Mapping[str, str]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -20,6 +19,7 @@ import numpy as np
 from probeval.arrays import objects
 from probeval.campaign.candidates import Material, QuestionQueues, as_queue
 from probeval.campaign.events import Answered, Settled
+from probeval.campaign.parsing import check_values
 from probeval.campaign.questions import KINDS, Kind, Question, Words
 from probeval.errors import CampaignError, StoreError
 from probeval.satisfaction import ListAnswers, ListQuestion, Preferences
@@ -101,6 +101,7 @@ class Lists(Kind):
 
     def values(self, given: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
         """The better list, and whether it is good."""
+        check_values(given, "choice", "good")
         choice, good = given.get("choice"), given.get("good")
         if choice not in CHOICES:
             raise CampaignError(f"The better list must be one of {', '.join(CHOICES)}, got {choice!r}.")
@@ -182,28 +183,31 @@ class ListMaterial(Material):
     def queues(self, state: State, snapshot: ModelSnapshot | None, assessor: str) -> QuestionQueues:
         """The questions of a user, up to their number of questions.
 
-        Those that fewer users have answered come first, in a random order of the user's own; traps come at random
-        places, evenly over the questions.
+        Those that they hold come first, then those that fewer users have answered, in a random order of the user's own;
+        traps come at random places, evenly over the questions.
         """
         setup = state.settings
-        made = state.own_count(assessor)
-        if made >= self.total(setup):
-            return QuestionQueues([])
+        open_now = {n for n, each in enumerate(self.asked) if _is_left(state, each, assessor)}
+        done = sum(assessor in state.latest(each) for each in self.asked)
 
         def chance(purpose: str, number: int) -> float:
             return setup.draw(purpose, str(number), assessor)
 
-        traps = [n for n, question in enumerate(self.questions) if question.trap]
-        others = [n for n, question in enumerate(self.questions) if not question.trap]
-        length = len(self.questions) / len(traps) if traps else 0.0
-        is_trap = made in {int((i + chance("trap", i)) * length) for i in range(len(traps))}
-        answers = Counter(
-            {_number(q.documents[0]): len(given) for q, given in state.answers.items() if q.kind == LISTS}
-        )
-        traps.sort(key=lambda n: chance("order", n))
-        others.sort(key=lambda n: (answers[n], chance("order", n)))
-        ordered = [*traps, *others] if is_trap else [*others, *traps]
-        return QuestionQueues([as_queue((self.asked[n], -float(at)) for at, n in enumerate(ordered))])
+        def rank(number: int) -> tuple[bool, int, float]:
+            question = self.asked[number]
+            answers = 0 if self.questions[number].trap else len(state.latest(question))
+            return assessor not in state.leases.get(question, {}), answers, chance("order", number)
+
+        ordered = sorted(open_now, key=rank)
+        traps, others = ([n for n in ordered if bool(self.questions[n].trap) == trap] for trap in (True, False))
+        every = sum(bool(question.trap) for question in self.questions)
+        length = len(self.questions) / every if every else 0.0
+        places = {int((i + chance("trap", i)) * length) for i in range(every)}
+        chosen = list[int]()
+        for place in range(done, min(self.total(setup), done + len(ordered))):
+            of = traps if traps and (place in places or not others) else others
+            chosen.append(of.pop(0))
+        return QuestionQueues([as_queue((self.asked[n], -float(at)) for at, n in enumerate(chosen))])
 
     def is_right(self, answer: ListsCompared) -> bool | None:
         """Whether the answer to a trap is right; None if it is no trap."""
@@ -242,6 +246,12 @@ class ListMaterial(Material):
 def pack_questions(questions: Sequence[ListQuestion]) -> dict[str, bytes]:
     """The questions as a part of a store."""
     return {PART: json.dumps([asdict(question) for question in questions]).encode()}
+
+
+def _is_left(state: State, question: Question, assessor: str) -> bool:
+    """Whether the assessor has neither answered nor skipped the question."""
+    skipped = state.skipped.get(question, ())
+    return assessor not in state.latest(question) and all(skip.by != assessor for skip in skipped)
 
 
 def _number(name: str) -> int:
