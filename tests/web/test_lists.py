@@ -109,8 +109,8 @@ def test_twenty_pairs_from_the_first_question_to_the_mapping(open_page, study, p
     said = probeval("users", "report", tmp_path / "study.db", "--shape", "monotone", "--save", tmp_path / "mine.json")
     assert said.code == 0, said.err
     assert "Fewer than 70% of the traps right: eve." in said.err
-    exported = probeval("users", "export", tmp_path / "study.db", "-o", tmp_path / "answers.csv")
-    assert exported.err.startswith(f"{24 + len(some)} answers in")
+    exported = probeval("campaign", "export", tmp_path / "study.db", "-o", tmp_path / "answers.csv")
+    assert exported.err.startswith(f"{1 + 24 + len(some)} lines in")
     again = probeval("users", "report", "--answers", tmp_path / "answers.csv", "--format", "json")
     assert json.loads(again.out) == json.loads(
         probeval("users", "report", tmp_path / "study.db", "--format", "json").out
