@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from probeval.characters import printable
 from probeval.cli.commands import Output, Printed
 from probeval.cli.output import echo
-from probeval.cli.stores import AssessorName, Place, Refresh, Token
+from probeval.cli.stores import AssessorName, CampaignPlace, Refresh, Token
 from probeval.data import read_texts
 from probeval.errors import CampaignError, ProbevalError
 from probeval.records import About
@@ -134,7 +134,7 @@ def typed(question: Question, words: Sequence[str]) -> dict[str, Any]:
     return KINDS[question.kind].typed(words)
 
 
-def record(place: Place, given: AnswerInputs, output: Printed) -> RecordedEvent | tuple[RecordedEvent, ...]:
+def record(place: CampaignPlace, given: AnswerInputs, output: Printed) -> RecordedEvent | tuple[RecordedEvent, ...]:
     """Record an answer: a grade, the better of two documents, or two numbers; or skip, flag, comment, withdraw.
 
     Example: probeval campaign record mine.db q01 d0007 2 --assessor ann
@@ -155,7 +155,7 @@ class TerminalWork:
 
 
 def judge_here(
-    place: Place,
+    place: CampaignPlace,
     assessor: AssessorName,
     output: Output,
     docs: Annotated[Path | None, About("Document texts: a table of doc and text.", metavar="FILE")] = None,

@@ -13,7 +13,7 @@ import typer
 from probeval.cli.commands import Output, Printed
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import echo
-from probeval.cli.stores import OwnersPlace, Place
+from probeval.cli.stores import CampaignPlace, OwnersPlace
 from probeval.errors import ProbevalError, did_you_mean
 from probeval.records import About
 
@@ -90,7 +90,7 @@ class InvitedPerson:
 
 
 @assessors.command("list")
-def list_assessors(place: Place, output: Output) -> tuple[InvitedPerson, ...]:
+def list_assessors(place: CampaignPlace, output: Output) -> tuple[InvitedPerson, ...]:
     """List who is invited, with what role, until when, and when they last signed in.
 
     Example: probeval campaign assessors list mine.db

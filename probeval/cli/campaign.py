@@ -23,7 +23,7 @@ from probeval.cli.exchange import export, import_file
 from probeval.cli.gold import gold
 from probeval.cli.options import OutFolder, ToolName
 from probeval.cli.output import check_tool
-from probeval.cli.stores import AssessorName, By, Place, Refresh, StorePlace
+from probeval.cli.stores import AssessorName, By, CampaignPlace, Refresh, StorePlace
 from probeval.cli.topics import topics as topics_command
 from probeval.data import read_texts
 from probeval.display import Table, counted, dated
@@ -97,7 +97,7 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
 
 
 @campaign.command()
-def status(place: Place, output: Output, refresh: Refresh = False) -> Status:
+def status(place: CampaignPlace, output: Output, refresh: Refresh = False) -> Status:
     """Show progress: judgments, assessors, agreement, confidence in the ranking, remaining work.
 
     Example: probeval campaign status mine.db --refresh
@@ -138,7 +138,7 @@ class TaskList(Result):
 
 @campaign.command("next")
 def next_tasks(
-    place: Place,
+    place: CampaignPlace,
     assessor: AssessorName,
     output: Output,
     n: Annotated[int, About("The number of questions.", option="-n, --number", least=1)] = 1,

@@ -11,7 +11,7 @@ import typer
 from probeval.api.evidence import Order, RunPaths, as_collection
 from probeval.cli.campaign_settings import CampaignSettings, setup_of
 from probeval.cli.commands import FieldsOf, Output, Printed
-from probeval.cli.stores import OwnersPlace, Place
+from probeval.cli.stores import CampaignPlace, OwnersPlace
 from probeval.errors import ProbevalError
 from probeval.records import About
 from probeval.results import Result
@@ -121,7 +121,7 @@ def _change_phase(place: OwnersPlace, phase: str, *, reason: str = "", only_from
 
 
 def show_log(
-    place: Place,
+    place: CampaignPlace,
     output: Printed,
     everything: Annotated[
         bool, About("Also leases, judgments, comments and the other steps of assessors.", option="--all")

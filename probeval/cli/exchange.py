@@ -9,7 +9,7 @@ from typing import Annotated
 from probeval.cli.commands import Output
 from probeval.cli.options import OutFile, Quiet
 from probeval.cli.output import Messages, write_data
-from probeval.cli.stores import OwnersPlace, Place
+from probeval.cli.stores import CampaignPlace, OwnersPlace
 from probeval.data import read_texts
 from probeval.data.files import write_bytes
 from probeval.records import About
@@ -18,7 +18,7 @@ __all__ = ["export", "import_file"]
 
 
 def export(
-    place: Place,
+    place: CampaignPlace,
     out: OutFile = None,
     export_format: Annotated[
         str | None,

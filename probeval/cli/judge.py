@@ -7,7 +7,7 @@ from typing import Annotated
 from probeval.cli.assessor_texts import no_texts
 from probeval.cli.commands import Output, verb
 from probeval.cli.serving import PageAddress, PageInputs, announce
-from probeval.cli.stores import Place
+from probeval.cli.stores import CampaignPlace
 from probeval.errors import ProbevalError
 from probeval.records import About
 
@@ -16,7 +16,7 @@ __all__ = ["judge"]
 
 @verb("Serve the judging page.")
 def judge(
-    place: Place,
+    place: CampaignPlace,
     page: PageInputs,
     output: Output,
     show_ranking: Annotated[bool, About("Show the ranking to assessors; it may bias them.")] = False,

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AssessorName",
     "By",
+    "CampaignPlace",
     "Name",
     "OwnersPlace",
-    "Place",
     "Refresh",
     "StorePlace",
     "Token",
@@ -33,7 +33,7 @@ Token = Annotated[str | None, About("A name for this request: sent twice, it cou
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class CampaignPlace:
     """A campaign of a store."""
 
     store: StorePlace
@@ -47,7 +47,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnersPlace(Place):
+class OwnersPlace(CampaignPlace):
     """A campaign of a store, and who changes it."""
 
     by: By = "owner"

@@ -11,7 +11,7 @@ import typer
 from probeval.api.list_studies import AnswerAnalysis, AnswerTable, UserStudyInputs
 from probeval.cli.assessor_texts import guideline_text
 from probeval.cli.commands import Output
-from probeval.cli.stores import By, Name, Place, StorePlace
+from probeval.cli.stores import By, CampaignPlace, Name, StorePlace
 from probeval.data import read_texts
 from probeval.errors import ProbevalError
 from probeval.records import About
@@ -78,7 +78,7 @@ def report(
     if save is not None and not is_users_file(save):
         raise ProbevalError(f"--save writes a file whose name ends in .json, got {save}.")
     if store is not None:
-        with Place(store=store, name=name).open(read_only=True) as study:
+        with CampaignPlace(store=store, name=name).open(read_only=True) as study:
             given = study.list_answers()
     elif table.answers is not None:
         given = table.read(table.answers)

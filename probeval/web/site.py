@@ -270,7 +270,7 @@ class Site:
             "name": self.name,
             "person": person,
             "alone": self.roster.alone is not None,
-            "adjudicates": person is not None and person.adjudicates,
+            "adjudicates": person is not None and person.adjudicates and self.campaign.has_runs,
             "show_ranking": self.show_ranking,
             "sees_ranking": person is not None and (person.owner or self.show_ranking),
         }
