@@ -52,12 +52,12 @@ __all__ = [
     "grade_level",
     "p_worse",
     "quality_sentences",
-    "user_sentences",
     "respondents",
     "share_interval",
     "shares",
     "side_by_query",
     "tendencies",
+    "user_sentences",
 ]
 
 PAUSE = 600.0  # a longer gap between judgments is a break, not judging time

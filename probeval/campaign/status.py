@@ -19,9 +19,9 @@ from probeval.campaign.assessors import (
     comparers,
     grade_level,
     quality_sentences,
-    user_sentences,
     respondents,
     shares,
+    user_sentences,
 )
 from probeval.campaign.candidates import PER_DOCUMENT, Material, seconds_per_answer
 from probeval.campaign.events import Phase
