@@ -1,7 +1,7 @@
 """Judging campaigns: a durable log of events, and the state, status and files derived from it."""
 
 from probeval.campaign.access import Access
-from probeval.campaign.assessors import AssessorAgreement, CheckedWork, Comparer, ListUser, Share
+from probeval.campaign.assessors import AssessorAgreement, CheckedWork, Comparer, Respondent, Share
 from probeval.campaign.background import Refresher
 from probeval.campaign.campaign import Campaign
 from probeval.campaign.checking import CampaignCheck, StoreCheck, check_store
@@ -96,7 +96,6 @@ __all__ = [
     "Kind",
     "Labelled",
     "Leased",
-    "ListUser",
     "ListsCompared",
     "ModelSnapshot",
     "People",
@@ -108,6 +107,7 @@ __all__ = [
     "Question",
     "Refresher",
     "Released",
+    "Respondent",
     "Revoked",
     "Role",
     "RunsAdded",

@@ -41,7 +41,7 @@ __all__ = [
     "AssessorAgreement",
     "CheckedWork",
     "Comparer",
-    "ListUser",
+    "Respondent",
     "Share",
     "agreements",
     "assessor_alpha",
@@ -50,9 +50,9 @@ __all__ = [
     "comparer_sentences",
     "comparers",
     "grade_level",
-    "list_users",
     "p_worse",
     "quality_sentences",
+    "respondents",
     "share_interval",
     "shares",
     "side_by_query",
@@ -160,8 +160,8 @@ class Comparer(CheckedWork):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListUser(CheckedWork):
-    """The answers of one user about two lists, whose gold questions are traps; or to questions of another kind."""
+class Respondent(CheckedWork):
+    """The answers of one person about two lists, whose gold questions are traps; or to questions of another kind."""
 
     answers: Annotated[int, "The number of their answers, traps included."]
     skipped: Annotated[int, "The number of questions that they skipped."]
@@ -586,7 +586,7 @@ def _comparing(
     }
 
 
-def list_users(state: State, material: Material) -> tuple[ListUser, ...]:
+def respondents(state: State, material: Material) -> tuple[Respondent, ...]:
     """The answers of each person to questions other than for grades and comparisons, by name."""
     own: dict[str, list[Answered]] = {}
     for event in state.counted_answers:
@@ -601,7 +601,7 @@ def list_users(state: State, material: Material) -> tuple[ListUser, ...]:
         left = {name: sum(bool(question.trap) for question in material.questions) - n for name, (_, n) in gold.items()}
     worse, skipped = compare_on_gold(gold), _count(state.skipped)
     return tuple(
-        ListUser(
+        Respondent(
             **checks[name].figures(gold[name], worse.get(name, NAN)),
             assessor=name,
             answers=len(given),
@@ -693,7 +693,7 @@ def quality_sentences(assessors: Sequence[Share]) -> Iterator[str]:
             yield f"{share.assessor} is worse on gold pairs: {share.gold_right} of {share.gold} right, {others}."
 
 
-def user_sentences(found: Sequence[ListUser], gold: str = "gold questions") -> Iterator[str]:
+def user_sentences(found: Sequence[Respondent], gold: str) -> Iterator[str]:
     """How users answered gold questions, and who is significantly worse than the others."""
     n, right = sum(each.gold for each in found), sum(each.gold_right for each in found)
     again, same = sum(each.repeats for each in found), sum(each.repeats_same for each in found)

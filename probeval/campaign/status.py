@@ -12,14 +12,14 @@ import numpy as np
 from probeval.campaign.assessors import (
     AssessorAgreement,
     Comparer,
-    ListUser,
+    Respondent,
     Share,
     agreements,
     comparer_sentences,
     comparers,
     grade_level,
-    list_users,
     quality_sentences,
+    respondents,
     shares,
     user_sentences,
 )
@@ -91,7 +91,7 @@ class Status(Result):
     alpha: Annotated[float, "Krippendorff's alpha over these; null if undefined."]
     assessors: Annotated[tuple[Share, ...], "The judgments of each assessor."]
     comparers: Annotated[tuple[Comparer, ...], "The answers of each assessor about two documents."]
-    users: Annotated[tuple[ListUser, ...], "The answers of each user about two lists, or to questions of another kind."]
+    users: Annotated[tuple[Respondent, ...], "The answers of each person about two lists, or of another kind."]
     snapshot: Annotated[ModelSnapshot | None, "The latest results of the model; null before its first run."]
     behind: Annotated[int, "Judgments added, changed or withdrawn since the snapshot."]
     seconds: Annotated[float, "The median time per judgment or answer; null if unknown."]
@@ -107,6 +107,11 @@ class Status(Result):
     agreements: Annotated[tuple[AssessorAgreement, ...], "The agreement of every two assessors."]
     queries: Annotated[tuple[QueryProgress, ...], "The progress of each query."]
     time: float  # of the status, in seconds since 1970
+
+    @property
+    def gold_name(self) -> str:
+        """What questions with a known answer are called."""
+        return "traps" if self.setup.ask == "lists" else "gold questions"
 
     @property
     def made(self) -> int:
@@ -147,7 +152,7 @@ class Status(Result):
             what = (
                 "Answers about two lists; gold questions are traps" if setup.ask == "lists" else f"Answers: {setup.ask}"
             )
-            found.append(Table(frame(self.users, ListUser)[[*LISTED]], what))
+            found.append(Table(frame(self.users, Respondent)[[*LISTED]], what))
         return tuple(found)
 
     def sentences(self) -> tuple[str, ...]:
@@ -160,7 +165,7 @@ def _progress(status: Status) -> Iterator[str]:
     if setup.ask == "lists":
         yield f"{setup.name}: {setup.metric}, scale {setup.scale}, lists of {setup.depth}."
         yield f"{status.judged:,} of {status.pool:,} questions answered: {counted(status.answers, 'answer')}."
-        yield from user_sentences(status.users, "traps")
+        yield from user_sentences(status.users, status.gold_name)
         return
     yield f"{setup.name}: {setup.metric}, scale {setup.scale}, model {setup.model}, policy {setup.policy}."
     if status.phase is not Phase.open:
@@ -182,7 +187,7 @@ def _progress(status: Status) -> Iterator[str]:
             yield f"{share.assessor} is {share.manner}: {share.tendency:+.2f} logits ({between})."
     yield from quality_sentences(status.assessors)
     yield from comparer_sentences(status.comparers)
-    yield from user_sentences(status.users)
+    yield from user_sentences(status.users, status.gold_name)
     if status.contested or status.settled:
         yield f"{status.contested:,} comparisons in dispute, {status.settled:,} settled."
     if status.disagreements or status.adjudicated:
@@ -225,8 +230,7 @@ def _advice(status: Status) -> Iterator[str]:
             yield f"{comparer.assessor} is {comparer.verdict} by the model: look at their answers."
     for user in status.users:
         if user.is_worse:
-            gold = "traps" if status.setup.ask == "lists" else "gold questions"
-            yield f"{user.assessor} answers {gold} worse than the others: look at their answers."
+            yield f"{user.assessor} answers {status.gold_name} worse than the others: look at their answers."
     if status.setup.ask == "lists":
         return
     if snapshot is None:
@@ -321,7 +325,7 @@ def status_of(
         alpha=krippendorff_alpha(grades, level=grade_level(setup.scale)) if several.any() else float("nan"),
         assessors=work,
         comparers=comparers(state, () if snapshot is None else snapshot.answering),
-        users=list_users(state, material),
+        users=respondents(state, material),
         snapshot=snapshot,
         behind=behind,
         seconds=float(np.median(timed)) if timed else seconds,

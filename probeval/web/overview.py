@@ -63,7 +63,7 @@ class OverviewPage:
             checked=[share for share in status.assessors if share.gold or share.repeats],
             quality=[*quality_sentences(status.assessors)],
             comparing=[*comparer_sentences(status.comparers)],
-            trapped=[*user_sentences(status.users)],
+            trapped=[*user_sentences(status.users, status.gold_name)],
             disagreements=[
                 (question, address(question), sorted(votes(state, question), key=lambda vote: vote.answer.by))
                 for question in (state.disagreements[:MAX_LISTED] if person.owner else ())

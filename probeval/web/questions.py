@@ -15,7 +15,7 @@ from probeval.campaign.candidates import Material
 from probeval.web.documents import Document
 from probeval.web.highlight import mark_terms
 
-__all__ = ["Place", "ShownDocument", "places_of", "template_loader", "template_of"]
+__all__ = ["PagePlace", "ShownDocument", "places_of", "template_loader", "template_of"]
 
 FOLDER, ENDING = "kinds/", ".html"
 MAX_CHARACTERS = 240  # of a text in a list; the rest is folded
@@ -70,7 +70,7 @@ class ShownDocument:
         return MAX_CHARACTERS if found < 0 else found
 
 
-class Place(NamedTuple):
+class PagePlace(NamedTuple):
     """A place on the page, by its name and the id of what is there: a document, or a list of them."""
 
     name: str
@@ -85,7 +85,7 @@ class Place(NamedTuple):
 
 def places_of(
     kind: Kind, ids: Sequence[str], *, material: Material, documents: Mapping[str, Document], query: str
-) -> list[Place]:
+) -> list[PagePlace]:
     """The places of a question, as an assessor sees them.
 
     Parameters
@@ -102,7 +102,7 @@ def places_of(
         The text of the query.
     """
     return [
-        Place(name, each, [ShownDocument(doc, documents.get(doc), query) for doc in material.documents(each)])
+        PagePlace(name, each, [ShownDocument(doc, documents.get(doc), query) for doc in material.documents(each)])
         for name, each in zip(kind.places, ids, strict=True)
     ]
 

@@ -182,7 +182,7 @@ def test_repeated_questions_are_counted_and_are_no_answers(tmp_path, chosen):
         (lists(0), {"choice": "left", "good": True, "grade": 1}, "are choice, good; got 'grade'"),
         (Question("", ("1a", "2b"), "lists"), {"choice": "left", "good": True}, "such as 7a and 7b; got 1a and 2b"),
         (Question("", ("1a",), "lists"), {"choice": "left", "good": True}, "is about 2 of a query's documents"),
-        (("q1", "d001"), {"grade": 1}, "called by its number and a letter"),
+        (("q1", "d001"), {"grade": 1}, "Users are asked about two lists, not for a grade"),
     ],
 )
 def test_wrong_answers_are_refused(study, question, values, message):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from probeval.campaign.setup import Setup
     from probeval.campaign.state import State
 
-__all__ = ["Compared", "Comparison", "ComparisonAdjudicated", "GoldOrdersChanged"]
+__all__ = ["Compared", "ComparisonAdjudicated", "ComparisonKind", "GoldOrdersChanged"]
 
 SIDES = (("left", "upper"), ("right", "lower"))
 RELEVANT = {"both": "both relevant", "chosen": "only the better one relevant", "neither": "neither relevant"}
@@ -109,7 +109,7 @@ class GoldOrdersChanged(GoldChanged):
         return {ask(query, order): order[0] for query, orders in self.orders.items() for order in orders}
 
 
-class Comparison(Kind):
+class ComparisonKind(Kind):
     """Which of two documents is better, or a number for each."""
 
     name = COMPARISON
@@ -208,7 +208,7 @@ class Comparison(Kind):
         Examples
         --------
         >>> answer = Compared(by="ann", time=0.0, query="q", documents=("d1", "d2"), choice="left", relevant="both")
-        >>> Comparison().words(answer), Comparison().words(answer, "d2")[0]
+        >>> ComparisonKind().words(answer), ComparisonKind().words(answer, "d2")[0]
         (('left is better', 'upper is better'), 'right is better')
         """
         given = cast("Compared | ComparisonAdjudicated", answer)
@@ -292,4 +292,4 @@ def _read_orders(path: Path) -> dict[str, tuple[tuple[str, str], ...]]:
     return {query: tuple(pairs) for query, pairs in orders.items()}
 
 
-KINDS.add(COMPARISON, Comparison(), own=True)
+KINDS.add(COMPARISON, ComparisonKind(), own=True)

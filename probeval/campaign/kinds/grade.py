@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from probeval.campaign.state import State
     from probeval.data.scale import Scale
 
-__all__ = ["Adjudicated", "GoldGradesChanged", "Grade", "Judged", "is_right"]
+__all__ = ["Adjudicated", "GoldGradesChanged", "GradeKind", "Judged", "is_right"]
 
 MOST_BUTTONS = 10  # with more grades than this, the grade is typed
 
@@ -68,7 +68,7 @@ class GoldGradesChanged(GoldChanged):
         return {graded(query, doc): grade for query, docs in self.grades.items() for doc, grade in docs.items()}
 
 
-class Grade(Kind):
+class GradeKind(Kind):
     """The grade of one document."""
 
     name = GRADE
@@ -182,4 +182,4 @@ def _read_gold(path: Path, scale: Scale) -> dict[str, dict[str, float]]:
     return grades
 
 
-KINDS.add(GRADE, Grade(), own=True)
+KINDS.add(GRADE, GradeKind(), own=True)

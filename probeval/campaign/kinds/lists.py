@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from probeval.campaign.snapshot import ModelSnapshot
     from probeval.campaign.state import State
 
-__all__ = ["LISTS", "ListMaterial", "Lists", "ListsCompared", "pack_questions"]
+__all__ = ["LISTS", "ListMaterial", "ListsCompared", "ListsKind", "pack_questions"]
 
 LISTS = "lists"
 PART = "questions"  # of the store
@@ -67,7 +67,7 @@ class ListsCompared(Answered):
         return self.documents[0].endswith("b")
 
 
-class Lists(Kind):
+class ListsKind(Kind):
     """Which of two lists is better, and is it good?"""
 
     name = LISTS
@@ -262,4 +262,4 @@ def _number(name: str) -> int:
     return int(found[1])
 
 
-KINDS.add(LISTS, Lists(), own=True)
+KINDS.add(LISTS, ListsKind(), own=True)

@@ -187,7 +187,7 @@ def judged_sites(design: ModelDesign, judged: Codes, before: MeasuredPrior) -> J
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class SettledSites:
     """Sites and assessors that fit one another, and relevance given them."""
 
     sites: Sites
@@ -204,7 +204,7 @@ def settle(
     *,
     kinds: bool,
     steps: int = STEPS,
-) -> Settled:
+) -> SettledSites:
     """Update sites and assessors in turn until they settle; with ``kinds``, the kinds of assessors as well."""
     # In turn: sites given assessors, the field given sites, assessors given the field. Kinds are costly, with a fit for
     # each assessor and kind, so they wait until the rest has settled, or for a while.
@@ -220,7 +220,7 @@ def settle(
             done = done and complete and float(np.abs(assessors.kinds - before.kinds).max(initial=0.0)) < CERTAIN
         if done:
             break
-    return Settled(sites, assessors, found)
+    return SettledSites(sites, assessors, found)
 
 
 def find_settings(

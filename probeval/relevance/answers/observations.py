@@ -23,7 +23,7 @@ from probeval.data.answers import NO_ANSWER, PairAnswers
 from probeval.data.magnitudes import Magnitudes
 from probeval.data.pool import Pool
 from probeval.errors import DataError, ProbevalWarning
-from probeval.relevance.answers.questions import CHOICE, LOG_WIDTH, NARROW, QUESTIONS, OrdinalQuestion, Question
+from probeval.relevance.answers.questions import CHOICE, LOG_WIDTH, NARROW, QUESTIONS, ModelledQuestion, OrdinalQuestion
 from probeval.relevance.normal import Normal
 
 __all__ = ["AnswerRows", "observe"]
@@ -38,7 +38,7 @@ class AnswerRows:
     """Answers on one pool; an answer may be several observations."""
 
     assessors: tuple[str, ...]  # their names
-    questions: tuple[Question, ...]  # "equal" is a possible answer only if one is
+    questions: tuple[ModelledQuestion, ...]  # "equal" is a possible answer only if one is
     question: Ints  # the position of each observation's question in these, shape (n,)
     assessor: Ints  # the same of its assessor
     query: Ints  # the position of its query in the pool
@@ -119,7 +119,7 @@ def observe(pool: Pool, answers: PairAnswers | None, magnitudes: Magnitudes | No
     )
 
 
-def _without_ties(question: Question) -> Question:
+def _without_ties(question: ModelledQuestion) -> ModelledQuestion:
     return OrdinalQuestion(
         question.name, question.log_slope, question.shift, Normal(NARROW, 1.0), (*question.fixed, LOG_WIDTH)
     )

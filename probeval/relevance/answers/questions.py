@@ -22,7 +22,16 @@ from scipy.special import expit, log_expit
 from probeval.arrays import Bools, Floats
 from probeval.relevance.normal import Normal
 
-__all__ = ["LOG_SLOPE", "LOG_WIDTH", "QUESTIONS", "SHIFT", "Curve", "NormalQuestion", "OrdinalQuestion", "Question"]
+__all__ = [
+    "LOG_SLOPE",
+    "LOG_WIDTH",
+    "QUESTIONS",
+    "SHIFT",
+    "Curve",
+    "ModelledQuestion",
+    "NormalQuestion",
+    "OrdinalQuestion",
+]
 
 LOG_SLOPE, SHIFT, LOG_WIDTH = range(3)  # the places of an assessor's parameters of one question
 # The log slope of choices, per logit of relevance, of which a grade of the usual scales is about five. A mean of -.35
@@ -49,7 +58,7 @@ class Curve(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Question(ABC):
+class ModelledQuestion(ABC):
     """A question: how answers depend on relevance, and the priors of an assessor's parameters."""
 
     name: str  # as results name it
@@ -91,7 +100,7 @@ class Question(ABC):
         """
 
 
-class OrdinalQuestion(Question):
+class OrdinalQuestion(ModelledQuestion):
     """A question with the answers 1, 0 and -1, in order of relevance; 0 only if it has a width."""
 
     def curve(self, answer: Floats, relevance: Floats, parameters: Floats, sign: float) -> Curve:
@@ -120,7 +129,7 @@ class OrdinalQuestion(Question):
         return np.asarray(mean_score[:, :, None] * mean_score[:, None, :])
 
 
-class NormalQuestion(Question):
+class NormalQuestion(ModelledQuestion):
     """A question with a number as the answer."""
 
     def curve(self, answer: Floats, relevance: Floats, parameters: Floats, sign: float) -> Curve:
@@ -154,4 +163,4 @@ RATIO = NormalQuestion("ratio", STEEP, Normal(0.0, 0.3), NOISE)
 # Contrasts within a unit are free of its level, so magnitudes have no shift.
 MAGNITUDE = NormalQuestion("magnitude", STEEP, Normal(0.0, 1.0), NOISE, (SHIFT,))
 S100 = NormalQuestion("s100", STEEP, LEVEL, NOISE)
-QUESTIONS: tuple[Question, ...] = (CHOICE, RELEVANT, RATIO, MAGNITUDE, S100)
+QUESTIONS: tuple[ModelledQuestion, ...] = (CHOICE, RELEVANT, RATIO, MAGNITUDE, S100)
