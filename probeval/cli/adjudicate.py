@@ -91,8 +91,8 @@ def adjudicate(
     with place.open(read_only=not words) as opened:
         if words:
             question, answer = question_of(opened, words)
-            given = typed(question, answer)
-            return RecordedEvent.of(opened.settle(place.by, question, reason=reason, token=token, **given))
+            given, shown = typed(question, answer), question.documents
+            return RecordedEvent.of(opened.settle(place.by, question, shown=shown, reason=reason, token=token, **given))
         texts = {} if docs is None else read_texts(docs, "doc")
         found = Disagreements(_disagreements(opened, texts), docs is not None)
     if docs is None or output.output_format is not OutputFormat.table or not found.disagreements:

@@ -121,7 +121,8 @@ class AnswerInputs:
             done.append(opened.flag(who, query, doc, reason=self.flag))
         if answered:
             values = typed(question, answer)
-            done.append(opened.answer(who, question, comment=self.comment or "", token=token, **values))
+            remark, shown = self.comment or "", question.documents
+            done.append(opened.answer(who, question, shown=shown, comment=remark, token=token, **values))
         elif self.skip:
             done.append(opened.skip(who, question, reason=self.reason, token=token))
         return done

@@ -218,7 +218,7 @@ def test_a_store_of_a_newer_version_is_refused_in_one_line(probeval: Run, store:
         file.execute("UPDATE probeval_version SET version = 7")
     file.close()
     said = probeval("campaign", "status", store)
-    assert said.err == "Error: mine.db: written by a newer probeval (schema 7, this one reads 2). Update it.\n"
+    assert said.err == "Error: mine.db: written by a newer probeval (schema 7, this one reads 3). Update it.\n"
 
 
 def test_creating_twice_is_refused_and_changes_nothing(probeval: Run, store: str, runs: Path):
