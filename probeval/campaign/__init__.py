@@ -54,13 +54,13 @@ from probeval.campaign.kinds import (
     ListsCompared,
 )
 from probeval.campaign.leases import Task
+from probeval.campaign.log import Store
 from probeval.campaign.people import People
 from probeval.campaign.questions import KINDS, Kind, Question
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold
 from probeval.campaign.status import QueryProgress, Status
-from probeval.campaign.store import Store
 from probeval.campaign.topics import Topic, TopicList
 
 __all__ = [

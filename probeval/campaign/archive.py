@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -23,7 +24,7 @@ from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.errors import StoreError
 
-__all__ = ["join_labels", "pack", "pack_labels", "pack_runs", "unpack", "unpack_labels", "unpack_runs"]
+__all__ = ["digest_of", "join_labels", "pack", "pack_labels", "pack_runs", "unpack", "unpack_labels", "unpack_runs"]
 
 PARTS = "probabilities "  # an array of a source's probabilities, by the position of the source
 OBSERVER = "observer "  # the description of a source, by its name
@@ -206,3 +207,8 @@ def _unzipped(packed: bytes) -> tuple[dict[str, Ids], dict[str, NDArray[Any]]]:
                 with bundle.open(name) as file:
                     arrays[name.removesuffix(".npy")] = np.lib.format.read_array(file, allow_pickle=False)
     return texts, arrays
+
+
+def digest_of(content: bytes) -> str:
+    """The digest of a part."""
+    return hashlib.sha256(content).hexdigest()

@@ -49,7 +49,7 @@ from probeval.campaign.events import (
 from probeval.campaign.exchange import Incoming, export_format, list_answers, read_incoming
 from probeval.campaign.gold import GoldList, checked_gold, gold_of
 from probeval.campaign.leases import Task, open_pairs, tasks_of
-from probeval.campaign.log import Log
+from probeval.campaign.log import Log, Store
 from probeval.campaign.parsing import as_name, as_owners, as_texts
 from probeval.campaign.people import People
 from probeval.campaign.questions import GRADE, Question, as_question, kind_of
@@ -58,7 +58,6 @@ from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, concerns_models
 from probeval.campaign.status import Status, status_of
-from probeval.campaign.store import Store
 from probeval.campaign.topics import TopicList, topics_of
 from probeval.data.collection import Collection
 from probeval.data.files import read_bytes

@@ -9,7 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, cast
 
-from probeval.campaign.archive import pack_labels, pack_runs
+from probeval.campaign.archive import digest_of, pack_labels, pack_runs
 from probeval.campaign.creation import check_ids, checked_settings
 from probeval.campaign.decisions import NOT_CLOSED, Action, Decision
 from probeval.campaign.events import (
@@ -28,7 +28,6 @@ from probeval.campaign.exchange import Incoming, incoming_events
 from probeval.campaign.kinds.grade import Adjudicated
 from probeval.campaign.questions import GRADE, Pair, kind_of
 from probeval.campaign.state import State
-from probeval.campaign.tables import digest_of
 from probeval.data.collection import Collection
 from probeval.data.runs import Runs
 from probeval.errors import CampaignError

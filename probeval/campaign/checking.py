@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from probeval.campaign.archive import unpack
 from probeval.campaign.candidates import Candidates, Material
-from probeval.campaign.codec import decode, event_classes
 from probeval.campaign.events import (
     Answered,
     Created,
@@ -21,11 +20,10 @@ from probeval.campaign.events import (
     Withdrawn,
 )
 from probeval.campaign.kinds import Adjudicated, Judged
+from probeval.campaign.log import Store, chained, decode, event_classes
 from probeval.campaign.questions import Pair, Question, graded
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold
-from probeval.campaign.store import Store
-from probeval.campaign.tables import chained
 from probeval.characters import printable
 from probeval.data.judgments import on_scale
 from probeval.display import counted

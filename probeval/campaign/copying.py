@@ -9,7 +9,7 @@ from pathlib import Path
 
 from probeval.campaign.checking import StoreCheck, check_store
 from probeval.campaign.databases import sqlite_file
-from probeval.campaign.store import Store
+from probeval.campaign.log import Store
 from probeval.errors import StoreError
 
 __all__ = ["copy_store"]

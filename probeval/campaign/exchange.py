@@ -14,10 +14,10 @@ import pandas as pd
 
 from probeval.arrays import objects
 from probeval.campaign.candidates import Material
-from probeval.campaign.codec import encode
 from probeval.campaign.events import Answered, Event, Imported, Labelled, Settled, TaskPurpose
 from probeval.campaign.kinds import Compared, Judged, ListsCompared
 from probeval.campaign.kinds.lists import LISTS, ListMaterial
+from probeval.campaign.log import encode
 from probeval.campaign.parsing import as_name
 from probeval.campaign.questions import COMPARISON, GRADE, KINDS, Kind
 from probeval.campaign.state import State

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 
+from probeval.campaign.archive import digest_of
 from probeval.campaign.questions import Pair, Question, as_question, graded
-from probeval.campaign.tables import digest_of
 from probeval.display import Table
 from probeval.relevance.answers.verdicts import AnsweringAssessor
 from probeval.results import Result, frame, plain

@@ -8,9 +8,8 @@ from probeval.campaign import Created, Event, Judged, Leased, Setup, State, fold
 from probeval.campaign.candidates import QuestionQueues
 from probeval.campaign.changes import ChangeGuideline
 from probeval.campaign.decisions import Answer, Decision, LeaseNext, Skip, Withdraw
-from probeval.campaign.log import Log, PendingDecision
+from probeval.campaign.log import Log, PendingDecision, Store
 from probeval.campaign.questions import Question, graded
-from probeval.campaign.store import Store
 from probeval.data import Scale
 from probeval.errors import CampaignError
 from probeval.selection.topics import Queue

@@ -36,7 +36,7 @@ from probeval.campaign import (
     history,
 )
 from probeval.campaign.candidates import Candidates
-from probeval.campaign.codec import decode, encode
+from probeval.campaign.log import decode, encode
 from probeval.campaign.questions import known_asks
 from probeval.data import Collection, PairAnswers, Scale
 from probeval.data.answers import as_answers

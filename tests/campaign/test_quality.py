@@ -17,9 +17,8 @@ from scipy import stats
 
 from probeval.campaign import Adjudicated, Campaign, GoldChanged, Judged, Leased, State, TaskPurpose, check_store, fold
 from probeval.campaign.assessors import ALARM, compare_on_gold, p_worse, share_interval
-from probeval.campaign.codec import decode, encode
 from probeval.campaign.leases import REPEAT_AFTER, task_purpose
-from probeval.campaign.store import Store
+from probeval.campaign.log import Store, decode, encode
 from probeval.data import Runs, Scale, read_judgments
 from probeval.errors import CampaignError, DataError
 from tests.campaign.conftest import Clock

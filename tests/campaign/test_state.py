@@ -50,7 +50,7 @@ from probeval.campaign import (
     fold,
     layers,
 )
-from probeval.campaign.codec import decode, encode, event_classes
+from probeval.campaign.log import decode, encode, event_classes
 from probeval.campaign.questions import as_question, graded, kind_of
 from probeval.data import Scale
 from probeval.errors import CampaignError

@@ -20,7 +20,7 @@ import pytest
 from starlette.routing import Route
 
 from probeval.campaign import Campaign, Judged, Store, check_store
-from probeval.campaign.tables import SCHEMA
+from probeval.campaign.log import SCHEMA
 from probeval.data import Runs
 from probeval.errors import StoreError
 from probeval.web import Board, Limiter, Roster, application
