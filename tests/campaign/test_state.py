@@ -48,10 +48,11 @@ from probeval.campaign import (
     TopicsAssigned,
     Withdrawn,
     fold,
-    layers,
 )
+from probeval.campaign import state as state_module
 from probeval.campaign.log import decode, encode, event_classes
 from probeval.campaign.questions import as_question, graded, kind_of
+from probeval.campaign.state import Layers
 from probeval.data import Scale
 from probeval.errors import CampaignError
 from probeval.selection import Pick
@@ -174,9 +175,9 @@ CHANGES = st.lists(st.tuples(st.sampled_from(["set", "remove", "copy", "look"]),
 @given(CHANGES)
 def test_layers_are_dicts_whose_copies_are_independent(changes: list[tuple[str, int]]):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layers, "MAX_CHANGES", 4)
-        ours, plain = layers.Layers({0: -1, 5: -1}), {0: -1, 5: -1}
-        kept: list[tuple[layers.Layers[int, int], dict[int, int]]] = []
+        patch.setattr(state_module, "MAX_CHANGES", 4)
+        ours, plain = Layers({0: -1, 5: -1}), {0: -1, 5: -1}
+        kept: list[tuple[Layers[int, int], dict[int, int]]] = []
         for at, (what, key) in enumerate(changes):
             if what == "set":
                 ours[key] = plain[key] = at

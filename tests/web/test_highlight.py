@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probeval.web.highlight import mark_terms, query_terms
+from probeval.web.questions import mark_terms, query_terms
 from tests.web.conftest import SCRIPT
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -160,7 +161,8 @@ def is_right(scale: Scale, grade: float, known: float) -> bool:
     return abs(grade - known) <= (scale.grades[-1] - scale.grades[0]) / scale.bins
 
 
-def grade_buttons(scale: Scale, words: Sequence[str] = ()) -> list[tuple[str, str]]:
+@lru_cache(maxsize=16)
+def grade_buttons(scale: Scale, words: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     """The grades that have a button, with its caption; none if there are too many grades."""
     if len(scale) > MOST_BUTTONS:
         return []
