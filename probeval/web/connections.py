@@ -26,6 +26,7 @@ __all__ = ["Connections", "Listener"]
 PATIENCE = 10.0  # seconds for the handshake of TLS, and for the headers of a request
 MOST_EACH = 64  # connections of one person, or of one address before sign-in
 MOST_STRANGERS = 128  # connections of all who are not signed in
+QUEUE = 512  # connections that wait to be accepted
 
 
 class Holder(NamedTuple):
@@ -140,10 +141,14 @@ class Connections:
 class Listener(socket.socket):
     """A listening socket whose connections are counted from the moment that they are accepted.
 
-    An event loop calls ``accept``, in its own thread, and ``close`` when the server ends.
+    An event loop calls ``listen`` and ``accept``, in its own thread, and ``close`` when the server ends.
     """
 
     connections: Connections
+
+    def listen(self, backlog: int = QUEUE, /) -> None:
+        """Listen. A loop gives the number that it accepts at once, which is small; the queue is long all the same."""
+        super().listen(QUEUE)
 
     def accept(self) -> tuple[socket.socket, Any]:
         """The next connection, and the address of its client."""

@@ -29,6 +29,7 @@ __all__ = ["LOOPBACK", "is_loopback", "serve", "serve_study"]
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
 MOST_AT_ONCE = 512  # connections
+ACCEPTED = 64  # connections in one go; each takes a quarter of a megabyte for TLS, even one that is closed at once
 
 
 def is_loopback(host: str) -> bool:
@@ -165,7 +166,7 @@ def http_server(app: ASGIApp, connections: Connections, tls: ssl.SSLContext | No
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        backlog=MOST_AT_ONCE,
+        backlog=ACCEPTED,
         limit_concurrency=MOST_AT_ONCE,
         timeout_graceful_shutdown=5,
         ssl_context_factory=None if tls is None else lambda *_: tls,
@@ -241,7 +242,7 @@ def _listen(host: str, port: int, connections: Connections) -> Listener:
             listener.connections = connections
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
-            listener.listen(MOST_AT_ONCE)
+            listener.listen()
             stack.pop_all()
             return listener
     except OSError as error:

@@ -62,7 +62,7 @@ def listening(
     with Listener(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
         listener.connections = connections
         listener.bind((host, 0))
-        listener.listen(512)
+        listener.listen()
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
