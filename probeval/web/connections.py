@@ -3,27 +3,30 @@
 A client that opens connections and sends nothing, or one byte at a time, keeps no one out: when there are too many, the
 connection that has waited longest for its client is closed, and one whose request arrives at once stays. This holds
 from the first byte on, so over HTTPS for the handshake too.
+
+The server takes connections from a :class:`Listener`, and the application that it calls is :meth:`Connections.watch`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ssl
+import socket
 from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import uvicorn
-from starlette.types import Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from probeval.web.entry import who_sent
 from probeval.web.guard import network_of
 
-__all__ = ["Connection", "ConnectionConfig", "Connections", "Holder"]
+__all__ = ["Connections", "Listener"]
 
 PATIENCE = 10.0  # seconds for the handshake of TLS, and for the headers of a request
 MOST_EACH = 64  # connections of one person, or of one address before sign-in
 MOST_STRANGERS = 128  # connections of all who are not signed in
+QUEUE = 512  # connections that wait to be accepted
 
 
 class Holder(NamedTuple):
@@ -31,6 +34,16 @@ class Holder(NamedTuple):
 
     name: str
     is_known: bool = False
+
+
+@dataclass(eq=False)
+class Connection:
+    """A connection that waits for its client, to send the rest of a request or to read a response, or is answered."""
+
+    socket: socket.socket
+    holder: Holder
+    limit: asyncio.TimerHandle
+    waits: bool = True
 
 
 class Connections:
@@ -42,173 +55,109 @@ class Connections:
         The largest number of one holder.
     strangers
         The largest number of all who are not signed in.
+    patience
+        Seconds for the handshake and for the headers of a request.
     """
 
-    def __init__(self, *, each: int = MOST_EACH, strangers: int = MOST_STRANGERS) -> None:
-        self._each, self._strangers = each, strangers
-        self._holders: dict[Connection, Holder] = {}
-        self._numbers: Counter[Holder] = Counter()
+    def __init__(self, *, each: int = MOST_EACH, strangers: int = MOST_STRANGERS, patience: float = PATIENCE) -> None:
+        self._each, self._strangers, self._patience = each, strangers, patience
+        self._open: dict[object, Connection] = {}  # by the address and port of the client
 
     def __len__(self) -> int:
-        return len(self._holders)
+        self._forget_ended()
+        return len(self._open)
 
     def __repr__(self) -> str:
         return f"<Connections: {len(self):,} open>"
 
-    def keep(self, connection: Connection, holder: Holder) -> None:
-        """Put a connection last, as one of this holder; if there are too many, close the one that waits longest."""
-        self.forget(connection)
-        self._holders[connection] = holder
-        self._numbers[holder] += 1
-        if self._numbers[holder] > self._each:
-            self._close_one(holder)
-        strangers = Counter({each: n for each, n in self._numbers.items() if not each.is_known})
-        if strangers.total() > self._strangers:
-            self._close_one(strangers.most_common(1)[0][0])
-
-    def forget(self, connection: Connection) -> None:
-        """Leave out a connection that has ended."""
-        holder = self._holders.pop(connection, None)
-        if holder is not None:
-            self._numbers[holder] -= 1
-            if not self._numbers[holder]:
-                del self._numbers[holder]
-
-    def _close_one(self, holder: Holder) -> None:
-        own = (connection for connection, each in self._holders.items() if each == holder and connection.waits)
-        oldest = next(own, None)
-        if oldest is not None:
-            self.forget(oldest)
-            oldest.abort()
-
-
-class ConnectionConfig(uvicorn.Config):
-    """The configuration of a server whose connections are counted.
-
-    Parameters
-    ----------
-    app, options
-        As uvicorn takes them.
-    tls
-        The certificate, for HTTPS.
-    connections
-        The open connections.
-    patience
-        Seconds for the handshake, and for the headers of a request.
-    """
-
-    def __init__(
-        self,
-        app: Any,
-        *,
-        tls: ssl.SSLContext | None = None,
-        connections: Connections | None = None,
-        patience: float = PATIENCE,
-        **options: Any,
-    ) -> None:
-        super().__init__(app, http=Connection, loop="asyncio", **options)
-        self.tls, self.patience = tls, patience
-        self.connections = Connections() if connections is None else connections
-
-
-class Connection(H11Protocol):
-    """One connection: its handshake, its requests, and the time that its client takes."""
-
-    def __init__(self, config: ConnectionConfig, *args: Any, **options: Any) -> None:
-        super().__init__(config, *args, **options)
-        self._settings, self._connections = config, config.connections
-        self._page, self.app = self.app, self._answer
-        self._address = Holder("")
-        self._socket: asyncio.Transport | None = None
-        self._securing: asyncio.Task[None] | None = None
-        self._early = b""  # a request that comes with the end of the handshake
-        self._limit: asyncio.TimerHandle | None = None
-        self._has_request = self._is_lost = False
-
-    @property
-    def waits(self) -> bool:
-        """Whether it waits for its client: to send the rest of a request, or to read a response."""
-        return not self._has_request or self.flow.write_paused
-
-    def abort(self) -> None:
-        """Close it at once."""
-        if self._socket is not None:
-            self._socket.abort()
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has connected."""
-        self._socket = transport
-        peer = transport.get_extra_info("peername")
-        self._address = Holder(network_of(peer[0] if peer else ""))
-        self._connections.keep(self, self._address)
-        if self._settings.tls is None:
-            self._open(transport)
-        else:
-            self._securing = self.loop.create_task(self._secure(transport, self._settings.tls))
-
-    async def _secure(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
-        """The handshake of TLS."""
-        try:
-            limit = self._settings.patience
-            secure = await self.loop.start_tls(transport, self, tls, server_side=True, ssl_handshake_timeout=limit)
-        except OSError:  # also ssl.SSLError, and too slow
-            secure = None
-        if secure is None or self._is_lost:
-            self._connections.forget(self)
-            return
-        self._open(secure)
-        if self._early:
-            self.data_received(self._early)
-
-    def _open(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
-        self._begin_limit()
-
-    def data_received(self, data: bytes) -> None:
-        """A part of a request has come."""
-        if self.transport is None:
-            self._early += data
-            return
-        if self._limit is None and (self.cycle is None or self.cycle.response_complete):
-            self._begin_limit()
-        super().data_received(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The connection has ended."""
-        self._is_lost = True
-        self._connections.forget(self)
-        self._end_limit()
-        if self.transport is not None:
-            super().connection_lost(exc)
-
-    def shutdown(self) -> None:
-        """The server ends: a request that is not here yet, and a client that does not read, are not waited for."""
-        is_answered = self.cycle is None or self.cycle.response_complete
-        super().shutdown()
-        if self.waits and not is_answered:
-            self.abort()
-
-    def _begin_limit(self) -> None:
-        self._limit = self.loop.call_later(self._settings.patience, self.abort)
-
-    def _end_limit(self) -> None:
-        if self._limit is not None:
-            self._limit.cancel()
-            self._limit = None
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, whose headers are there."""
-        self._end_limit()
+    async def watch(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, whose headers are there, by an application."""
+        client = scope["client"]
+        connection = self._open.get(client)
+        if connection is None:  # it was closed a moment ago
+            return await app(scope, receive, send)
+        connection.limit.cancel()
 
         async def received() -> Message:
             message = await receive()
-            self._has_request = not message.get("more_body", False)
+            connection.waits = message.get("more_body", False)
             return message
 
+        async def sent(message: Message) -> None:
+            waits, connection.waits = connection.waits, True
+            await send(message)
+            connection.waits = waits
+
         try:
-            await self._page(scope, received, send)
+            await app(scope, received, sent)
         finally:
-            self._has_request = False
-            person = who_sent(scope)
-            if not self._is_lost:
-                self._connections.keep(self, self._address if person is None else Holder(person.name, is_known=True))
+            if self._open.get(client) is connection:
+                person = who_sent(scope)
+                self.keep(connection.socket, client, None if person is None else person.name)
+
+    def keep(self, opened: socket.socket, client: tuple[Any, ...], person: str | None = None) -> None:
+        """Put a connection last, to wait for a request; if there are too many, close the one that waits longest."""
+        client = client[:2]  # in IPv6 two numbers follow
+        self._forget_ended()
+        self._forget(client)
+        limit = asyncio.get_running_loop().call_later(self._patience, self._close, client)
+        holder = Holder(network_of(client[0])) if person is None else Holder(person, is_known=True)
+        self._open[client] = Connection(opened, holder, limit)
+        numbers = Counter(each.holder for each in self._open.values())
+        if numbers[holder] > self._each:
+            self._close_oldest(holder)
+        strangers = Counter({each: n for each, n in numbers.items() if not each.is_known})
+        if strangers.total() > self._strangers:
+            self._close_oldest(strangers.most_common(1)[0][0])
+
+    def close_waiting(self) -> None:
+        """Close all that wait for their clients, as a server does that ends."""
+        for client in [client for client, each in self._open.items() if each.waits]:
+            self._close(client)
+
+    def _close_oldest(self, holder: Holder) -> None:
+        oldest = next((client for client, each in self._open.items() if each.holder == holder and each.waits), None)
+        if oldest is not None:
+            self._close(oldest)
+
+    def _close(self, client: object) -> None:
+        """Close both directions of a connection; the server then sees its end, and closes the socket."""
+        connection = self._forget(client)
+        if connection is not None:
+            with suppress(OSError):  # the client was faster
+                connection.socket.shutdown(socket.SHUT_RDWR)
+
+    def _forget_ended(self) -> None:
+        for client in [client for client, each in self._open.items() if each.socket.fileno() < 0]:
+            self._forget(client)
+
+    def _forget(self, client: object) -> Connection | None:
+        connection = self._open.pop(client, None)
+        if connection is not None:
+            connection.limit.cancel()
+        return connection
+
+
+class Listener(socket.socket):
+    """A listening socket whose connections are counted from the moment that they are accepted.
+
+    An event loop calls ``listen`` and ``accept``, in its own thread, and ``close`` when the server ends.
+    """
+
+    connections: Connections
+
+    def listen(self, backlog: int = QUEUE, /) -> None:
+        """Listen. A loop gives the number that it accepts at once, which is small; the queue is long all the same."""
+        super().listen(QUEUE)
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """The next connection, and the address of its client."""
+        opened, client = super().accept()
+        self.connections.keep(opened, client)
+        return opened, client
+
+    def close(self) -> None:
+        """Listen no longer; clients that the open connections wait for are not waited for."""
+        if self.fileno() >= 0:
+            self.connections.close_waiting()
+        super().close()

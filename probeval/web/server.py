@@ -9,6 +9,7 @@ import ssl
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -17,7 +18,7 @@ from starlette.types import ASGIApp
 from probeval.campaign import Campaign, Refresher
 from probeval.errors import CampaignError
 from probeval.web.board import Board
-from probeval.web.connections import ConnectionConfig
+from probeval.web.connections import Connections, Listener
 from probeval.web.documents import Document
 from probeval.web.entry import Roster
 from probeval.web.site import application
@@ -27,6 +28,7 @@ __all__ = ["LOOPBACK", "is_loopback", "serve"]
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
 MOST_AT_ONCE = 512  # connections
+ACCEPTED = 64  # connections in one go; each takes a quarter of a megabyte for TLS, even one that is closed at once
 
 
 def is_loopback(host: str) -> bool:
@@ -108,26 +110,36 @@ def _serve(
     if roster.alone is not None and not is_loopback(host):
         raise CampaignError(f"{host}: every assessor outside this machine needs a token. Invite them.")
     tls = _https(certificate, key) if certificate and key else None
-    with _until_stopped(), closing(_listen(host, port)) as listener:
+    connections = Connections()
+    with _until_stopped(), closing(_listen(host, port, connections)) as listener:
         hosts = {*LOOPBACK, *names, *(_own_names() if host in EVERYWHERE else [host])}
         with page(hosts) as app:
-            config = ConnectionConfig(
-                app,
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                lifespan="off",
-                ws="none",
-                limit_concurrency=MOST_AT_ONCE,
-                timeout_graceful_shutdown=5,
-                tls=tls,
-            )
-            server = uvicorn.Server(config)
+            server = http_server(app, connections, tls)
             shown = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
             with _stopping(server):
                 ready(f"{'https' if tls else 'http'}://{shown}:{listener.getsockname()[1]}/")
                 server.run(sockets=[listener])
+
+
+def http_server(app: ASGIApp, connections: Connections, tls: ssl.SSLContext | None) -> uvicorn.Server:
+    """The server of an application, with the same parser and the same loop whatever else is installed."""
+    config = uvicorn.Config(
+        partial(connections.watch, app),
+        interface="asgi3",
+        loop="asyncio:SelectorEventLoop",  # it accepts by the method of the listener, on Windows too
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=ACCEPTED,
+        limit_concurrency=MOST_AT_ONCE,
+        timeout_graceful_shutdown=5,
+        ssl_context_factory=None if tls is None else lambda *_: tls,
+    )
+    return uvicorn.Server(config)
 
 
 def _without_repeats(tell: Callable[[str], object]) -> Callable[[str], object]:
@@ -189,15 +201,16 @@ def _no_password() -> str:
     raise ValueError("the key has a password, so the server cannot start by itself; use a key without one")
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, connections: Connections) -> Listener:
     """A listening socket; early connections wait until the pages are ready."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
         with ExitStack() as stack:
-            listener = stack.enter_context(socket.socket(family, kind, protocol))
+            listener = stack.enter_context(Listener(family, kind, protocol))
+            listener.connections = connections
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
-            listener.listen(MOST_AT_ONCE)
+            listener.listen()
             stack.pop_all()
             return listener
     except OSError as error:

@@ -13,51 +13,63 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
-import anyio
+import anyio.to_thread
 import pytest
-import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from probeval.campaign import Campaign
 from probeval.errors import CampaignError
 from probeval.web import Assessor, Roster, serve
-from probeval.web.connections import ConnectionConfig, Connections
+from probeval.web.connections import Connections, Listener
 from probeval.web.entry import PERSON
+from probeval.web.server import http_server
 from tests.web.served import Judge, Served
 
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "
 WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+MUCH = 10_000_000  # bytes, more than fit into the buffers of a connection that is not read
 Address = tuple[str, int]
 
 
-async def page(scope: Scope, receive: Receive, send: Send) -> None:
-    """A page that reads the whole body; the name in a header is signed in."""
-    while (await receive()).get("more_body", False):
-        pass
-    name = dict(scope["headers"]).get(b"name", b"").decode()
-    scope[PERSON] = Assessor(name, "secret") if name else None
-    if scope["path"] == "/long":
-        await anyio.sleep(0.3)
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-    await send({"type": "http.response.body", "body": b"ok"})
+class Page:
+    """A page that reads the whole body; the name in a header is signed in. /long takes until the test says so."""
+
+    def __init__(self) -> None:
+        self.began, self.goes_on = threading.Event(), threading.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body", False):
+            pass
+        name = dict(scope["headers"]).get(b"name", b"").decode()
+        scope[PERSON] = Assessor(name, "secret") if name else None
+        self.began.set()
+        if scope["path"] == "/long":
+            await anyio.to_thread.run_sync(self.goes_on.wait)
+        body = b"ok" if scope["path"] != "/much" else bytes(MUCH)
+        length = str(len(body)).encode()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+        for begin in range(0, len(body), 100_000):
+            await send({"type": "http.response.body", "body": body[begin : begin + 100_000], "more_body": True})
+        await send({"type": "http.response.body"})
 
 
 @contextmanager
-def listening(config: ConnectionConfig) -> Iterator[Address]:
-    """A server with these settings, in a thread."""
-    server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
+def listening(
+    connections: Connections, *, page: Page | None = None, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
+) -> Iterator[Address]:
+    """A server of these connections, in a thread."""
+    server = http_server(page or Page(), connections, tls)
+    with Listener(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
+        listener.connections = connections
+        listener.bind((host, 0))
+        listener.listen()
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            yield listener.getsockname()
+            yield listener.getsockname()[:2]
         finally:
             server.should_exit = True
             thread.join()
-
-
-def settings(**own: object) -> ConnectionConfig:
-    return ConnectionConfig(page, lifespan="off", ws="none", log_level="critical", timeout_graceful_shutdown=1, **own)
 
 
 def is_closed(client: socket.socket, *, within: float = 2.0) -> bool:
@@ -81,31 +93,31 @@ def answers(address: Address, request: bytes = WHOLE, *, source: str = "127.0.0.
 
 @pytest.mark.parametrize("sent", [b"", b"G", HALF, WHOLE + HALF], ids=["nothing", "a letter", "half", "half a second"])
 def test_headers_that_do_not_end_in_time(sent: bytes):
-    with listening(settings(patience=0.3)) as address, socket.create_connection(address) as client:
+    with listening(Connections(patience=0.3)) as address, socket.create_connection(address) as client:
         began = time.monotonic()
         client.sendall(sent)
-        for _ in range(10):  # one byte at a time does not help
-            time.sleep(0.05)
+        while not is_closed(client, within=0.05) and time.monotonic() - began < 2:
             with suppress(OSError):
-                client.sendall(b"a" if sent else b"")
-        assert is_closed(client)
-        assert time.monotonic() - began < 2
+                client.sendall(b"a" if sent else b"")  # one byte at a time does not help
+        assert 0.2 < time.monotonic() - began < 2
         assert answers(address)
 
 
 def test_a_client_in_time_stays():
-    with listening(settings(patience=0.4)) as address, closing(http.client.HTTPConnection(*address)) as client:
+    """The limit begins again with each response."""
+    with listening(Connections(patience=0.6)) as address, closing(http.client.HTTPConnection(*address)) as client:
         for _ in range(3):
-            time.sleep(0.25)
             client.request("GET", "/")
             assert client.getresponse().read() == b"ok"
+            assert not is_closed(client.sock, within=0.35)
+            client.sock.settimeout(10)
 
 
 @pytest.mark.parametrize("sent", [b"", HALF, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc", WHOLE])
 @pytest.mark.parametrize("addresses", [1, 100])
 def test_three_hundred_connections_keep_nobody_out(sent: bytes, addresses: int):
     connections = Connections(each=20, strangers=60)
-    with listening(settings(connections=connections)) as address, ExitStack() as stack:
+    with listening(connections) as address, ExitStack() as stack:
         for i in range(300):
             source = (f"127.0.0.{2 + i % addresses}", 0)
             client = stack.enter_context(socket.create_connection(address, source_address=source))
@@ -117,9 +129,11 @@ def test_three_hundred_connections_keep_nobody_out(sent: bytes, addresses: int):
     assert len(connections) == 0
 
 
-def test_those_who_are_signed_in_stay():
-    connections = Connections(each=5, strangers=10)
-    with listening(settings(connections=connections)) as address, ExitStack() as stack:
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_those_who_are_signed_in_stay(host: str):
+    if ":" in host and not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with listening(Connections(each=5, strangers=10), host=host) as address, ExitStack() as stack:
         ann = stack.enter_context(closing(http.client.HTTPConnection(*address, timeout=10)))
         ann.request("GET", "/", headers={"Name": "ann"})
         assert ann.getresponse().read() == b"ok"
@@ -137,14 +151,51 @@ def test_those_who_are_signed_in_stay():
         assert not is_closed(more.sock, within=0.1)
 
 
+def has_ipv6() -> bool:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
 def test_a_request_that_is_being_answered_is_not_cut_off():
-    config = settings(connections=Connections(each=1, strangers=1))
-    with listening(config) as address, socket.create_connection(address, timeout=10) as first:
+    page = Page()
+    with (
+        listening(Connections(each=1, strangers=1, patience=0.2), page=page) as address,
+        socket.create_connection(address, timeout=10) as first,
+    ):
         first.sendall(WHOLE.replace(b"/ ", b"/long ", 1))
-        time.sleep(0.1)
+        assert page.began.wait(10)
         with socket.create_connection(address) as second:
             assert is_closed(second)
+        page.goes_on.set()
         assert first.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_a_client_that_does_not_read_is_waited_for():
+    """It is closed when there are too many, and when the server ends."""
+    page = Page()
+    with ExitStack() as stack:
+        with listening(Connections(each=1), page=page) as address:
+            clients = [stack.enter_context(socket.create_connection(address, timeout=10)) for _ in range(2)]
+            for client in clients:
+                page.began.clear()
+                client.sendall(WHOLE.replace(b"/ ", b"/much ", 1))
+                assert page.began.wait(10)
+            assert read(clients[0]) < MUCH
+            began = time.monotonic()
+        assert time.monotonic() - began < 4  # five seconds are for responses that are read
+        assert read(clients[1]) < MUCH
+
+
+def read(client: socket.socket) -> int:
+    """The number of bytes that come until the connection ends."""
+    count = 0
+    with suppress(ConnectionError):
+        while some := client.recv(1_000_000):
+            count += len(some)
+    return count
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +227,7 @@ def test_handshakes_that_do_not_end(certificate: tuple[Path, Path]):
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(*certificate)
     trusted = ssl.create_default_context(cafile=certificate[0])
-    connections = Connections(each=10, strangers=20)
+    connections = Connections(each=10, strangers=20, patience=0.5)
 
     def is_answered(address: Address) -> bool:
         with closing(http.client.HTTPSConnection(*address, timeout=10, context=trusted)) as client:
@@ -185,7 +236,7 @@ def test_handshakes_that_do_not_end(certificate: tuple[Path, Path]):
                 assert client.getresponse().read() == b"ok"
         return True
 
-    with listening(settings(tls=tls, connections=connections, patience=0.5)) as address, ExitStack() as stack:
+    with listening(connections, tls=tls) as address, ExitStack() as stack:
         assert is_answered(address)
         clients = [stack.enter_context(socket.create_connection(address)) for _ in range(40)]
         for client, sent in zip(

@@ -20,6 +20,7 @@ from probeval.campaign import Campaign, Judged, databases, log
 from probeval.campaign import store as stores
 from probeval.data import Collection, Scale
 from probeval.web import Board, Limiter, Roster, application
+from probeval.web.threads import _limits
 from tests.campaign.conftest import on_both_databases
 from tests.web.asking import Answer, Client, run
 from tests.web.conftest import HOST
@@ -62,7 +63,8 @@ def test_a_store_that_another_process_holds(store: str, small: Collection, monke
                 asyncio.create_task(client.answer("POST", "/judge", FORM, urlencode(each).encode()))
                 for each in ({**form, "grade": "1", "request": f"r{i}"} for i in range(60))
             ]
-            await asyncio.sleep(0.5)  # all threads for steps are taken
+            while (threads := _limits.get(None)) is None or threads.available_tokens:  # all threads for steps are taken
+                await asyncio.sleep(0.01)
             began = time.monotonic()
             assert (await client.answer("GET", "/progress", {})).status == 200
             read = time.monotonic() - began
