@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from probeval.campaign import Campaign, Store
-from probeval.campaign import store as stores
+from probeval.campaign import log as stores
 from probeval.errors import CampaignError, StoreError
 from tests.campaign.conftest import on_both_databases
 from tests.campaign.nursery import start_python

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from probeval.campaign import Campaign, Judged, copy_store
 from probeval.campaign import databases as opening
-from probeval.campaign import store as stores
+from probeval.campaign import log as stores
 from probeval.errors import StoreError
 from tests.campaign.conftest import Clock, on_both_databases
 from tests.campaign.nursery import start_python

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 import pytest
 
 from probeval.campaign import Campaign, Judged, databases, log
-from probeval.campaign import store as stores
+from probeval.campaign import log as stores
 from probeval.data import Collection, Scale
 from probeval.web import Board, Limiter, Roster, application
 from probeval.web.threads import _limits
