@@ -16,7 +16,6 @@ from starlette.responses import RedirectResponse, Response
 from probeval.campaign.questions import GRADE, Question, Words, kind_of
 from probeval.web.entry import Assessor
 from probeval.web.questions import places_of, template_of
-from probeval.web.threads import run_writing
 
 if TYPE_CHECKING:
     from probeval.campaign import Answered, Settled, State
@@ -70,7 +69,7 @@ class AdjudicationPage:
                 return self.page(person, following, notice="Settled.")
             return RedirectResponse("/adjudicate" if following is None else address(following), 303)
 
-        return await run_writing(run)
+        return await self.site.write(run)
 
     def page(self, person: Assessor, asked: Question | None, notice: str = "", *, whole: bool = False) -> Response:
         """The part of the page that changes from question to question, or the whole page."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,6 @@ from probeval.display import Record
 from probeval.errors import CampaignError, DataError, ProbevalError
 from probeval.web.forms import own_form, read_form
 from probeval.web.guard import Limiter, network_of
-from probeval.web.threads import run_writing
 
 __all__ = [
     "COOKIE",
@@ -271,10 +270,19 @@ class SignInPages:
         The limit of guesses, shared with :class:`Entry`.
     render
         Makes a page from a template.
+    write
+        Runs a step that may write to the store.
     """
 
-    def __init__(self, *, roster: Roster, guesses: Guesses, render: Callable[..., Response]) -> None:
-        self._roster, self._guesses, self._render = roster, guesses, render
+    def __init__(
+        self,
+        *,
+        roster: Roster,
+        guesses: Guesses,
+        render: Callable[..., Response],
+        write: Callable[..., Awaitable[Any]],
+    ) -> None:
+        self._roster, self._guesses, self._render, self._write = roster, guesses, render, write
 
     @property
     def routes(self) -> list[Route]:
@@ -314,7 +322,7 @@ class SignInPages:
             return response
         look = partial(self._guesses.attempt, address_of(request), lambda: self._roster.invites(token) or None)
         known = await run_in_threadpool(look)
-        found = await run_writing(lambda: self._roster.exchange(token)) if known else None
+        found = await self._write(lambda: self._roster.exchange(token)) if known else None
         if found is None:
             wrong = "This token is unknown, has expired or was revoked. Ask the owner for another link."
             return self.sign_in(request, wrong=wrong, code=401)
@@ -326,7 +334,7 @@ class SignInPages:
         """End the session."""
         person = signed_in(request)
         await own_form(request, person)
-        await run_writing(lambda: self._roster.end(person))
+        await self._write(lambda: self._roster.end(person))
         response = RedirectResponse("/login", 303)
         response.delete_cookie(COOKIE, **self._cookie(request))
         return response

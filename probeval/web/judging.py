@@ -17,7 +17,6 @@ from probeval.campaign.questions import kind_of
 from probeval.web.entry import Assessor
 from probeval.web.forms import Form
 from probeval.web.questions import places_of, template_of
-from probeval.web.threads import run_writing
 
 if TYPE_CHECKING:
     from probeval.web.site import Site
@@ -45,7 +44,7 @@ class JudgingPage:
         person = self.site.person_or_sign_in(request)
         if isinstance(person, Response):
             return person
-        tasks = await run_writing(lambda: self.site.campaign.next(person.name))
+        tasks = await self.site.write(lambda: self.site.campaign.next(person.name))
         return await run_in_threadpool(lambda: self.page(person, tasks, whole=True))
 
     async def judge(self, request: Request) -> Response:
@@ -108,7 +107,7 @@ class JudgingPage:
             shown = self.site.campaign.next(person.name) if tasks is None else tasks
             return self.answer(request, person, shown, notice)
 
-        return await run_writing(run)
+        return await self.site.write(run)
 
     def answer(self, request: Request, person: Assessor, tasks: list[Task], notice: str) -> Response:
         """The part of the page that changes; without the script, a redirect to the page."""

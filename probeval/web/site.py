@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
 from jinja2 import Environment, StrictUndefined
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -32,6 +34,9 @@ from probeval.web.questions import template_loader
 
 __all__ = ["Site", "application"]
 
+T = TypeVar("T")
+MOST_WRITERS = 40  # threads; as many again as there are for reading
+WRITERS: RunVar[CapacityLimiter] = RunVar("probeval.writing")
 STATIC = {
     "probeval.css": "text/css",
     "judge.js": "text/javascript",
@@ -138,7 +143,7 @@ class Site:
     def __post_init__(self) -> None:
         self.name = self.campaign.setup.name  # it never changes
         self.files = self.media_files()
-        self.entry = SignInPages(roster=self.roster, guesses=self.guesses, render=self.render)
+        self.entry = SignInPages(roster=self.roster, guesses=self.guesses, render=self.render, write=self.write)
         folder = files("probeval.web") / "static"
         self.statics = {name: (folder / name).read_bytes() for name in STATIC}
         self.templates = Environment(
@@ -192,6 +197,18 @@ class Site:
         if not person.owner:
             raise HTTPException(403, "This page is for the owner of the campaign.")
         return person
+
+    async def write(self, step: Callable[[], T]) -> T:
+        """Run a step that may write to the store in a thread, of which there are a limited number for such steps.
+
+        Steps that read have threads of their own: a store that is busy keeps no one from reading.
+        """
+        try:
+            limit = WRITERS.get()
+        except LookupError:
+            limit = CapacityLimiter(MOST_WRITERS)
+            WRITERS.set(limit)
+        return await to_thread.run_sync(step, limiter=limit)
 
     async def form(self, request: Request, person: Assessor) -> Form:
         """The form that this person's own page sent; others are refused."""

@@ -20,7 +20,7 @@ from probeval.campaign import Campaign, Judged, databases, log
 from probeval.campaign import log as stores
 from probeval.data import Collection, Scale
 from probeval.web import Board, Limiter, Roster, application
-from probeval.web.threads import _limits
+from probeval.web.site import WRITERS
 from tests.campaign.conftest import on_both_databases
 from tests.web.asking import Answer, Client, run
 from tests.web.conftest import HOST
@@ -63,7 +63,7 @@ def test_a_store_that_another_process_holds(store: str, small: Collection, monke
                 asyncio.create_task(client.answer("POST", "/judge", FORM, urlencode(each).encode()))
                 for each in ({**form, "grade": "1", "request": f"r{i}"} for i in range(60))
             ]
-            while (threads := _limits.get(None)) is None or threads.available_tokens:  # all threads for steps are taken
+            while (threads := WRITERS.get(None)) is None or threads.available_tokens:  # all threads for steps are taken
                 await asyncio.sleep(0.01)
             began = time.monotonic()
             assert (await client.answer("GET", "/progress", {})).status == 200
