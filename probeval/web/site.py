@@ -166,6 +166,7 @@ class Site:
             ],
             exception_handlers={HTTPException: self.refused, ProbevalError: self.refused, Exception: self.failed},
         )
+        app.router.redirect_slashes = False  # an address with a slash too many is none of ours
         limiter = requests or Limiter(rate=30, burst=100)
         entry = Entry(app, roster=self.roster, guesses=self.guesses)
         return Guard(entry, hosts=hosts, who=self.who, limiter=limiter)
