@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from os import cpu_count
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -32,9 +32,12 @@ class NutsDiagnostics:
     ('R-hat of 1.0300 (more than 1.01)',)
     """
 
-    rhat: float
-    ess: float
-    divergences: float
+    rhat: Annotated[float, "The largest R-hat of all parameters; more than 1.01 is unreliable."]
+    ess: Annotated[float, "The least bulk effective sample size of all parameters; less than 400 is unreliable."]
+    divergences: Annotated[float, "The share of draws that diverged; more than .001 is unreliable."]
+
+    def __str__(self) -> str:
+        return f"R-hat {self.rhat:.3f}, bulk ESS {self.ess:.0f}, {self.divergences:.2%} divergences"
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -84,13 +87,29 @@ def diagnose(chains: Mapping[str, Floats], statistics: Mapping[str, Floats]) -> 
     return diagnostics
 
 
-def arviz_data(groups: dict[str, dict[str, Any]], coords: dict[str, Any], dims: dict[str, list[str]]) -> Any:
-    """Return the groups as an ArviZ data object."""
+def arviz_data(
+    groups: Mapping[str, Mapping[str, Any]],
+    coords: Mapping[str, Any],
+    dims: Mapping[str, Sequence[str]],
+    attributes: Mapping[str, Any],
+) -> Any:
+    """Return the groups that are not empty as an ArviZ data object; each has the library, its version and these.
+
+    Values are numbers or text, so that the data can be saved as NetCDF.
+    """
+    from probeval import __version__  # the package imports this module
+
     az = load("arviz")
+    filled = {group: dict(values) for group, values in groups.items() if values}
+    every = {"inference_library": "probeval", "inference_library_version": __version__, **attributes}
     with quiet():
         if major(az) < 1:
-            return az.from_dict(**groups, coords=coords, dims=dims)
-        return az.from_dict(groups, coords=coords, dims=dims)
+            data = az.from_dict(**filled, coords=dict(coords), dims=dict(dims))
+        else:
+            data = az.from_dict(filled, coords=dict(coords), dims=dict(dims))
+    for group in filled:
+        data[group].attrs.update(every)
+    return data
 
 
 def major(module: Any) -> int:

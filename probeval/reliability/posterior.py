@@ -177,8 +177,7 @@ class ScorePosterior(Result):
         """Diagnostics of the sampler, and the target of the intervals."""
         found = self.diagnostics
         return (
-            f"Hierarchical model of {self.family} scores: R-hat {found.rhat:.3f}, bulk ESS {found.ess:.0f}, "
-            f"{found.divergences:.2%} divergences.",
+            f"Hierarchical model of {self.family} scores, by NUTS: {found}.",
             f"{self.level:.0%} intervals are for the population of queries.",
         )
 
