@@ -17,7 +17,7 @@ import numpy as np
 from probeval.arrays import Floats
 from probeval.errors import ProbevalWarning
 
-__all__ = ["NutsDiagnostics", "arviz_data", "diagnose", "load", "quiet", "sample"]
+__all__ = ["NutsDiagnostics", "arviz_data", "diagnose", "draw_prior", "load", "quiet", "sample"]
 
 RHAT, ESS, DIVERGENCES = 1.01, 400.0, 0.001  # beyond these limits the draws are unreliable
 
@@ -68,6 +68,15 @@ def sample(model: Any, *, chains: int, **options: Any) -> tuple[dict[str, Floats
         {name: np.asarray(data["posterior"][name].values, dtype=np.float64) for name in names},
         {name: np.asarray(statistics[name].values) for name in STATISTICS if name in statistics},
     )
+
+
+def draw_prior(model: Any, n: int, rng: np.random.Generator) -> dict[str, Floats]:
+    """Draw the parameters of a model from their prior, each of shape (draw, ..)."""
+    pm = load("pymc")
+    variables = [*model.free_RVs, *model.deterministics]
+    with quiet():
+        drawn = pm.draw(variables, draws=n, random_seed=int(rng.integers(2**31)))
+    return {variable.name: np.asarray(values) for variable, values in zip(variables, drawn, strict=True)}
 
 
 def diagnose(chains: Mapping[str, Floats], statistics: Mapping[str, Floats]) -> NutsDiagnostics:

@@ -237,6 +237,7 @@ class GStudy(Result):
                 | {column: count_text(n) for column, n in queries.items()}
             )
         of = "" if self.metric is UNSET else f", {self.metric}"
+        of += "" if self.interval == "none" else f", {self.level:.0%} intervals: {self.interval}"
         return (
             Table(table, f"Components of variance{of}", dict.fromkeys(small, 6), intervals=drawn),
             Table(pd.DataFrame(rows), f"Reliability{of}", intervals=("value", "lower", "upper")),
