@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import betaln, expit, log_expit
+from scipy.special import betaln, expit, log_expit, logit
 
 from probeval.arrays import Floats
 from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, draw_prior, load, sample
@@ -345,16 +345,21 @@ def _model(scores: Floats, family: str) -> Any:
     return _bounded(scores) if family == "bounded" else _normal(scores)
 
 
-def _effects(pm: Any, scores: Floats, *, scale: float, centre: float, spread: float) -> tuple[Any, Any, Any]:
-    """Return the linear predictor (system, query), and its mean over queries and the log-spreads (system,)."""
+def _effects(
+    pm: Any, scores: Floats, *, scale: float, centre: float, spread: float, start: tuple[float, float]
+) -> tuple[Any, Any, Any]:
+    """Return the linear predictor (system, query), and its mean over queries and the log-spreads (system,).
+
+    Chains begin near ``start``, the mean and the log-spread that moments give.
+    """
     shape, share = scores.shape, _share_determined(scores)
     system = pm.ZeroSumNormal("system_effect", sigma=pm.HalfNormal("system_sd", scale), shape=shape[0])
     query = pm.ZeroSumNormal("query_effect", sigma=pm.HalfNormal("query_sd", scale), shape=shape[1])
     sd = pm.HalfNormal("spread_sd", 0.5)
     coordinate = pm.ZeroSumNormal(COORDINATE, sigma=sd**share, shape=shape[0])
     own = pm.Deterministic("spread_effect", sd ** (1 - share) * coordinate)
-    typical = pm.Normal("mean", centre, 2 * scale) + system
-    return typical[:, None] + query[None, :], typical, pm.Normal("log_spread", spread, 1.5) + own
+    typical = pm.Normal("mean", centre, 2 * scale, initval=start[0]) + system
+    return typical[:, None] + query[None, :], typical, pm.Normal("log_spread", spread, 1.5, initval=start[1]) + own
 
 
 def _share_determined(scores: Floats) -> float:
@@ -374,8 +379,11 @@ def _bounded(scores: Floats) -> Any:
     low, high = (scores <= 0).astype(float), (scores >= 1).astype(float)
     between = ((scores > 0) & (scores < 1)).astype(float)
     y = np.where(between > 0, np.clip(scores, MIN_SCORE, 1 - MIN_SCORE), 0.5)
+    # From a start far from the scores, as m = .5 is from a mean AP of .02, chains may never move.
+    m = float(np.clip(np.nanmean(scores), MIN_SCORE, 1 - MIN_SCORE))
+    own = float(2 * np.log(m * (1 - m)) - np.log(np.nanvar(scores)))
     with pm.Model() as model:
-        eta, typical, log_spread = _effects(pm, scores, scale=1.5, centre=0.0, spread=1.0)
+        eta, typical, log_spread = _effects(pm, scores, scale=1.5, centre=0.0, spread=1.0, start=(float(logit(m)), own))
         # Precision over m(1 - m) is the parameter that scores separate from the mean m, especially near 0 and 1.
         spread = pt.exp(log_spread + pt.softplus(typical) + pt.softplus(-typical))
         low_cut, gap = pm.Normal("low_cut", -5.0, 3.0), pm.LogNormal("cut_gap", 2.0, 0.7)
@@ -394,8 +402,9 @@ def _normal(scores: Floats) -> Any:
     pm, pt = load("pymc"), load("pytensor.tensor")
     there = ~np.isnan(scores)
     scale, centre = float(np.nanstd(scores)), float(np.nanmean(scores))
+    spread = float(np.log(scale))
     with pm.Model() as model:
-        eta, _, log_spread = _effects(pm, scores, scale=scale, centre=centre, spread=float(np.log(scale)))
+        eta, _, log_spread = _effects(pm, scores, scale=scale, centre=centre, spread=spread, start=(centre, spread))
         log_sd = log_spread[:, None]
         gap = (np.where(there, scores, 0.0) - eta) * pt.exp(-log_sd)
         pm.Potential("scores", -(there * (0.5 * gap**2 + log_sd)).sum())
