@@ -393,8 +393,8 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
         result: Pairwise | ScorePosterior
         if self.bayes:
             result = compare_bayes(
-                scores, level=self.level, rope=tests.rope, draws=self.draws or BAYES_DRAWS, target_accept=self.target_accept,
-                rng=stream(self.seed),
+                scores, level=self.level, rope=tests.rope, draws=self.draws or BAYES_DRAWS,
+                target_accept=self.target_accept, rng=stream(self.seed),
             )  # fmt: skip
             _ = result.diagnostics  # warns where sampling did not converge
         else:

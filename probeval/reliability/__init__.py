@@ -53,7 +53,6 @@ from probeval.reliability.splithalf import BINS, OUTCOMES, SplitHalf, split_half
 from probeval.reliability.twoway import TwoWay, compare_counts, p_trend, signed, straddling, two_way
 
 __all__ = [
-    "AllPairs",
     "ALTERNATIVES",
     "BINS",
     "COEFFICIENTS",
@@ -69,6 +68,7 @@ __all__ = [
     "SIGNIFICANCE",
     "TESTS",
     "WEIGHTS",
+    "AllPairs",
     "BandStudy",
     "BandedSystem",
     "DStudies",

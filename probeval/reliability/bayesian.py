@@ -185,8 +185,8 @@ def draw_effects(
         P_\beta (y - \mu - y_0),
 
     as :math:`\text{Cov}[x_\alpha, y] = k_\alpha \sigma^2_\alpha \sum_{\beta \subseteq \alpha} P_\beta` and
-    :math:`\text{Var}[y] = \sum_\beta \lambda_\beta P_\beta`, with :math:`P_\beta` the projection on effect :math:`\beta`;
-    the empty one is the mean.
+    :math:`\text{Var}[y] = \sum_\beta \lambda_\beta P_\beta`, with :math:`P_\beta` the projection on effect
+    :math:`\beta`; the empty one is the mean.
 
     Parameters
     ----------

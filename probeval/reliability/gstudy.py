@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats, frozen
+from probeval.bayes import NutsDiagnostics
 from probeval.display import Table
 from probeval.errors import ReliabilityError, did_you_mean
-from probeval.bayes import NutsDiagnostics
 from probeval.reliability.anova import MeanSquares, mean_squares
 from probeval.reliability.bayesian import VariancePosterior, sample_components
 from probeval.reliability.bootstrap import bootstrap

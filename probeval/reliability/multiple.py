@@ -177,6 +177,7 @@ def studentised_quantile(p: float, groups: int, freedom: float) -> float:
     """
     if groups < 2:
         return float("nan")
+
     def excess(q: float) -> float:
         return float(studentised_range(np.array([q]), groups, freedom)[0]) - p
 

@@ -36,7 +36,9 @@ def test_judged_pairs_are_certain_in_every_column(probeval, folder):
     table = pd.read_csv(StringIO(said.out))
     p = table[["p0", "p1", "p2"]].to_numpy()
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    np.testing.assert_allclose(p @ [0, 1, 2], table["mean"])  # the mean is that of the probabilities: of judged pairs too
+    np.testing.assert_allclose(
+        p @ [0, 1, 2], table["mean"]
+    )  # the mean is that of the probabilities: of judged pairs too
     known = table["judged"].to_numpy()
     assert 0 < known.sum() < len(table)
     assert set(np.unique(p[known])) == {0.0, 1.0}
@@ -77,7 +79,11 @@ def test_bibtex_has_all_works_and_the_citation_file_agrees(probeval):
     assert said.out.count("@") == len(works)
     assert "version = {" + package.__version__ + "}" in said.out
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert (works[0].title, works[0].venue, works[0].year) == (cited["title"], cited["url"], cited["date-released"].year)
+    assert (works[0].title, works[0].venue, works[0].year) == (
+        cited["title"],
+        cited["url"],
+        cited["date-released"].year,
+    )
     by_title = {work.title: work for work in works}
     for reference in cited["references"]:
         work = by_title[reference["title"]]

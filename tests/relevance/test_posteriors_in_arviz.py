@@ -57,7 +57,7 @@ def posterior(design, judged):
 
 @pytest.mark.slow
 def test_weighted_draws_of_laplace_are_the_posterior(design, judged, posterior):
-    """Two ways to the exact posterior: draws of the prior weighted by the likelihood, draws of Laplace by their weights."""
+    """Two ways to the exact posterior: draws of the prior by their likelihood, draws of Laplace by their weights."""
     pairs, level = posterior.judged
     assert (judged[pairs] == level).all()
     rng, moments = np.random.default_rng(1), []

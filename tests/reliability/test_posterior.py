@@ -27,7 +27,12 @@ SCORES = {
     "normal": np.random.default_rng(2).normal([[10.0], [10.2], [14.0]], 2.0, size=(3, 25)),
 }
 SCORES["bounded"][0, 3] = np.nan  # one score of 90 is missing
-SHAPES = {"system_effect": (3,), "query_effect": (30,), "spread_effect": (3,), posterior.COORDINATE: (3,)}  # of what is not one number
+SHAPES = {
+    "system_effect": (3,),
+    "query_effect": (30,),
+    "spread_effect": (3,),
+    posterior.COORDINATE: (3,),
+}  # of what is not one number
 
 
 def chains_of(model, rng, n=1000):
@@ -146,8 +151,10 @@ def test_the_share_of_spreads_that_scores_determine_follows_their_number():
     alike = rng.normal(size=(10, 50))
     spreads = np.exp(0.5 * rng.normal(size=(10, 1)))
     assert posterior._share_determined(alike) < 0.4
-    assert 0.8 < posterior._share_determined(spreads * alike) < posterior._share_determined(
-        spreads * rng.normal(size=(10, 1000))
+    assert (
+        0.8
+        < posterior._share_determined(spreads * alike)
+        < posterior._share_determined(spreads * rng.normal(size=(10, 1000)))
     )
 
 

@@ -190,7 +190,7 @@ class Posterior(Described):
             "pair": [" ".join(design.pool.label(int(p))) for p in pairs],
             **{name: list(labels) for name, labels in design.coords.items()},
         }
-        dims |= {"level": ["pair"], **dict.fromkeys(("query_index", "systems"), ["pair"]), "terms": ["pair", "term"]}
+        dims |= {"level": ["pair"], "query_index": ["pair"], "systems": ["pair"], "terms": ["pair", "term"]}
         checked = asdict(self.diagnostics())
         return arviz_data(groups, coords, dims, {"model": "hierarchical", "inference": self.inference, **checked})
 
