@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from os import cpu_count
 from typing import Annotated, Any
@@ -106,11 +107,9 @@ def arviz_data(
 
     Values are numbers or text, so that the data can be saved as NetCDF.
     """
-    from probeval import __version__  # the package imports this module
-
     az = load("arviz")
     filled = {group: dict(values) for group, values in groups.items() if values}
-    every = {"inference_library": "probeval", "inference_library_version": __version__, **attributes}
+    every = {"inference_library": "probeval", "inference_library_version": version("probeval"), **attributes}
     with quiet():
         if major(az) < 1:
             data = az.from_dict(**filled, coords=dict(coords), dims=dict(dims))

@@ -265,7 +265,7 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
             kind=str,
         ),
     ] = None
-    draws: Annotated[
+    draws: Annotated[  # type: ignore[assignment]  # the default depends on what draws
         int | None,
         About("The number of joint draws by a model (1,000), or with --bayes of each chain (2,000).", least=2),
     ] = None

@@ -205,7 +205,7 @@ class ScorePosterior(Result):
         prior = draw_prior(_model(self.values, self.family), shape[0] * shape[1], rng)
         del prior[COORDINATE]
         prior = {name: values.reshape(*shape, *values.shape[1:]) for name, values in prior.items()}
-        groups = {
+        groups: dict[str, Mapping[str, Any]] = {
             "prior": prior,
             "prior_predictive": {"score": self._predicted(prior, rng)[:, :, there]},
             "posterior": {**self.chains, "system_mean": self.means.reshape(*shape, -1)},
@@ -369,7 +369,7 @@ def _share_determined(scores: Floats) -> float:
     by beyond it is their own. It is a setting of the sampler, on which the posterior does not depend.
     """
     left = scores - np.nanmean(scores, axis=1, keepdims=True) - np.nanmean(scores, axis=0) + np.nanmean(scores)
-    error = 2 / np.mean((~np.isnan(scores)).sum(axis=1))
+    error = 2 / float(np.mean((~np.isnan(scores)).sum(axis=1)))
     varies = float(np.log(np.maximum(np.nanvar(left, axis=1), MIN_SCORE**2)).var(ddof=1)) - error
     return max(varies, 0.0) / (max(varies, 0.0) + error)
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import probeval as package
-from probeval.citation import citations
+from probeval.cli.cite import citations
 from probeval.data import write_campaign, write_qrels
 from probeval.relevance import synthetic_campaign
 
