@@ -1,4 +1,4 @@
-"""Write docs/evidence-cards.md: `python examples/card_evidence.py DATA`. make_cards.py puts its figures on the cards."""
+"""Write docs/evidence-cards.md, whose figures are on the cards: `python examples/card_evidence.py DATA`."""
 
 import sys
 from dataclasses import replace
@@ -16,11 +16,13 @@ STUDIES = {  # by card: its campaigns, the depth, the number of orders of judgin
 }
 HEAD = """# Evidence: the cards' own confidence
 
-Written by `examples/card_evidence.py`. A card is learned from all of its campaigns, so its confidence is examined on fits like its own
-with one campaign left out: the text card by {texts} fits to the others, in one order of judging; the music card, which has one campaign, by
-fits to half of its queries, tested on the other half, in five orders. Pairs of systems at 0, 1, 2, 5, 10, 20 and 40% judged, by DCG
-and nDCG, are pooled. Pairs of one campaign share systems and queries, so shares differ by chance more than their number suggests. [What
-calibrated means](theory/calibration.md) explains the figures, and [Is confidence calibrated?](evidence-calibration.md) has a study by campaign.
+Written by `examples/card_evidence.py`. A card is learned from all of its campaigns, so its confidence is examined on
+fits like its own with one campaign left out: the text card by {texts} fits to the others, in one order of judging;
+the music card, which has one campaign, by fits to half of its queries, tested on the other half, in five orders.
+Pairs of systems at 0, 1, 2, 5, 10, 20 and 40% judged, by DCG and nDCG, are pooled. Pairs of one campaign share
+systems and queries, so shares differ by chance more than their number suggests. [What calibrated
+means](theory/calibration.md) explains the figures, and [Is confidence calibrated?](evidence-calibration.md) has a
+study by campaign.
 
 """
 

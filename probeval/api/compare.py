@@ -320,7 +320,7 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
         """By a relevance model, with the effect on users and the prediction for a new query."""
         in_parts = as_partitions(runs) is not None
         evidence = part(self if in_parts else self.read_as(runs), Evidence)
-        scoring = {f.name: getattr(self, f.name) for f in fields(Estimating)}
+        scoring = {f.name: getattr(self, f.name) for f in fields(Estimating)} | {"draws": self.draws or DRAWS}
         assert self.metric is not None
         evaluation = EvaluationInputs(
             evidence, self.metric, **scoring, level=self.level, jobs=self.jobs, scheduler=self.scheduler,
