@@ -265,10 +265,10 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
             kind=str,
         ),
     ] = None
-    draws: Annotated[  # type: ignore[assignment]  # the default depends on what draws
+    draws: Annotated[
         int | None,
         About("The number of joint draws by a model (1,000), or with --bayes of each chain (2,000).", least=2),
-    ] = None
+    ] = None  # type: ignore[assignment]  # the default depends on what is drawn
     target_accept: Annotated[
         float | None, About("With --bayes: the sampler's target acceptance rate.", metavar="RATE")
     ] = None
