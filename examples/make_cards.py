@@ -22,7 +22,7 @@ from probeval.relevance.learning.outside import fit_outside
 
 MODELS = Path(__file__).parents[1] / "models"
 OUTSIDE = Path(__file__).parents[1] / "probeval" / "relevance" / "outside.json"
-PAGE = Path(__file__).parents[1] / "docs" / "evidence-calibration.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence-cards.md"
 MADE = "`python examples/make_cards.py DATA`, with the campaigns named above as folders in DATA."
 
 # Urbano, Evaluation in Audio Music Similarity (2013), Table A.1. There aSYS and aART are in grades; here relevance is
@@ -112,11 +112,9 @@ def music_card(data: Path, shares: Empirical) -> Card:
     return Card(**{**{f: getattr(fitted, f) for f in fitted.__dataclass_fields__}, "models": models})
 
 
-def stated_confidence() -> dict[str, dict[str, dict[str, float]]]:
-    """Stated confidence and accuracy on campaigns left out, from the page that calibration_evidence.py writes."""
-    rows = re.findall(
-        r"^\| hierarchical \| (\S+) \| (\S+) \| (\d+) \| (\S+) \| (\S+) \|$", PAGE.read_text("utf-8"), re.M
-    )
+def stated_confidence(card: str) -> dict[str, dict[str, dict[str, float]]]:
+    """Stated confidence and accuracy of fits like the card's, from the page that card_evidence.py writes."""
+    rows = re.findall(rf"^\| {card} \| (\S+) \| (\S+) \| (\d+) \| (\S+) \| (\S+) \|$", PAGE.read_text("utf-8"), re.M)
     return {
         "stated confidence": {
             f"{float(low):g} to {float(high):g}": {
@@ -130,7 +128,6 @@ def stated_confidence() -> dict[str, dict[str, dict[str, float]]]:
 
 
 def hierarchical_cards(data: Path) -> list[Card]:
-    evaluation = stated_confidence()
     return [
         hierarchical_card(
             past_campaigns(data),
@@ -138,7 +135,7 @@ def hierarchical_cards(data: Path) -> list[Card]:
             title="Relevance of texts, with effects of queries, teams and systems, with calibrated confidence.",
             depth=10,
             labelled=labelled_tables(data),
-            evaluation=evaluation,
+            evaluation=stated_confidence("text-hierarchical"),
             limits=(
                 "Learned from twelve campaigns of ranked lists, judged to depth 10 or 5; other depths were not tried.",
                 "What labels are worth was learned on web passages; biases towards systems on two campaigns.",
@@ -150,7 +147,7 @@ def hierarchical_cards(data: Path) -> list[Card]:
             name="music-hierarchical",
             title="Relevance of music clips, with effects of queries, systems, artists and genres.",
             depth=5,
-            evaluation=evaluation,
+            evaluation=stated_confidence("music-hierarchical"),
             limits=(MUSIC, "Learned from one campaign: how much campaigns differ is a stated prior, not a finding."),
             made=MADE,
         ),

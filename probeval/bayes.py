@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from os import cpu_count
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from probeval.arrays import Floats
 from probeval.errors import ProbevalWarning
 
-__all__ = ["NutsDiagnostics", "arviz_data", "diagnose", "load", "quiet", "sample"]
+__all__ = ["NutsDiagnostics", "arviz_data", "diagnose", "draw_prior", "load", "quiet", "sample"]
 
 RHAT, ESS, DIVERGENCES = 1.01, 400.0, 0.001  # beyond these limits the draws are unreliable
 
@@ -32,9 +33,12 @@ class NutsDiagnostics:
     ('R-hat of 1.0300 (more than 1.01)',)
     """
 
-    rhat: float
-    ess: float
-    divergences: float
+    rhat: Annotated[float, "The largest R-hat of all parameters; more than 1.01 is unreliable."]
+    ess: Annotated[float, "The least bulk effective sample size of all parameters; less than 400 is unreliable."]
+    divergences: Annotated[float, "The share of draws that diverged; more than .001 is unreliable."]
+
+    def __str__(self) -> str:
+        return f"R-hat {self.rhat:.3f}, bulk ESS {self.ess:.0f}, {self.divergences:.2%} divergences"
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -67,6 +71,15 @@ def sample(model: Any, *, chains: int, **options: Any) -> tuple[dict[str, Floats
     )
 
 
+def draw_prior(model: Any, n: int, rng: np.random.Generator) -> dict[str, Floats]:
+    """Draw the parameters of a model from their prior, each of shape (draw, ..)."""
+    pm = load("pymc")
+    variables = [*model.free_RVs, *model.deterministics]
+    with quiet():
+        drawn = pm.draw(variables, draws=n, random_seed=int(rng.integers(2**31)))
+    return {variable.name: np.asarray(values) for variable, values in zip(variables, drawn, strict=True)}
+
+
 def diagnose(chains: Mapping[str, Floats], statistics: Mapping[str, Floats]) -> NutsDiagnostics:
     """Return R-hat, bulk ESS and divergences of the result of :func:`sample`; warn if the draws are unreliable."""
     az, xr = load("arviz"), load("xarray")
@@ -84,13 +97,27 @@ def diagnose(chains: Mapping[str, Floats], statistics: Mapping[str, Floats]) -> 
     return diagnostics
 
 
-def arviz_data(groups: dict[str, dict[str, Any]], coords: dict[str, Any], dims: dict[str, list[str]]) -> Any:
-    """Return the groups as an ArviZ data object."""
+def arviz_data(
+    groups: Mapping[str, Mapping[str, Any]],
+    coords: Mapping[str, Any],
+    dims: Mapping[str, Sequence[str]],
+    attributes: Mapping[str, Any],
+) -> Any:
+    """Return the groups that are not empty as an ArviZ data object; each has the library, its version and these.
+
+    Values are numbers or text, so that the data can be saved as NetCDF.
+    """
     az = load("arviz")
+    filled = {group: dict(values) for group, values in groups.items() if values}
+    every = {"inference_library": "probeval", "inference_library_version": version("probeval"), **attributes}
     with quiet():
         if major(az) < 1:
-            return az.from_dict(**groups, coords=coords, dims=dims)
-        return az.from_dict(groups, coords=coords, dims=dims)
+            data = az.from_dict(**filled, coords=dict(coords), dims=dict(dims))
+        else:
+            data = az.from_dict(filled, coords=dict(coords), dims=dict(dims))
+    for group in filled:
+        data[group].attrs.update(every)
+    return data
 
 
 def major(module: Any) -> int:

@@ -73,7 +73,7 @@ MAY_IMPORT = {
     "plots": RESULTS,
     "reports": RESULTS | {"plots"},
     "web": RESULTS | {"plots", "reports"},
-    "api": RESULTS | {"partitioned", "plots", "reports"},
+    "api": RESULTS | {"bayes", "partitioned", "plots", "reports"},
     "adapters": RESULTS | {"plots", "reports", "api"},
     "cli": RESULTS | {"plots", "reports", "web", "api", "__init__"},
     "__init__": RESULTS | {"plots", "reports", "api"},

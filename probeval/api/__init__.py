@@ -15,6 +15,7 @@ from probeval.api.meta import meta_study
 from probeval.api.partition import partition
 from probeval.api.plan import plan
 from probeval.api.pools import pool_study
+from probeval.api.predict import predict
 from probeval.api.report import report
 from probeval.api.reuse import Reuse, reuse, reuse_study
 from probeval.api.simulate import simulate
@@ -41,6 +42,7 @@ __all__ = [
     "partition",
     "plan",
     "pool_study",
+    "predict",
     "report",
     "reuse",
     "reuse_study",

@@ -53,6 +53,7 @@ from probeval.reliability import (
     rules,
 )
 from probeval.reliability import compare as compare_pairwise
+from probeval.reliability.posterior import DRAWS as BAYES_DRAWS
 from probeval.reliability.significance import as_scores
 from probeval.reports.milestones import draw_queries
 from probeval.results import UNSET, UnsetType, rows
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
     from probeval.satisfaction import Agreement, Noticed, Satisfaction
 
 __all__ = ["ComparisonInputs", "SystemComparisons", "compare"]
+
+DRAWS = 1000  # joint draws of scores by a model
 
 
 @dataclass(frozen=True)
@@ -262,7 +265,10 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
             kind=str,
         ),
     ] = None
-    draws: Annotated[int, About("The number of joint draws by a model; with --bayes, of each chain.", least=2)] = 1000
+    draws: Annotated[
+        int | None,
+        About("The number of joint draws by a model (1,000), or with --bayes of each chain (2,000).", least=2),
+    ] = None  # type: ignore[assignment]  # the default depends on what is drawn
     target_accept: Annotated[
         float | None, About("With --bayes: the sampler's target acceptance rate.", metavar="RATE")
     ] = None
@@ -314,7 +320,7 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
         """By a relevance model, with the effect on users and the prediction for a new query."""
         in_parts = as_partitions(runs) is not None
         evidence = part(self if in_parts else self.read_as(runs), Evidence)
-        scoring = {f.name: getattr(self, f.name) for f in fields(Estimating)}
+        scoring = {f.name: getattr(self, f.name) for f in fields(Estimating)} | {"draws": self.draws or DRAWS}
         assert self.metric is not None
         evaluation = EvaluationInputs(
             evidence, self.metric, **scoring, level=self.level, jobs=self.jobs, scheduler=self.scheduler,
@@ -361,7 +367,7 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
             choice = select_model(collection, self.model, scale=scale, gain=self.gain, reporter=remarks)
             (drawn,) = score_collection(
                 choice.model, collection, [found.metric], depth=self.depth, scale=choice.scale, seed=self.seed,
-                method="draws", per_query=True, n=self.draws,
+                method="draws", per_query=True, n=self.draws or DRAWS,
             )  # fmt: skip
             more["p_significant"] = _significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
         users = satisfaction_with(found, found.metric, found.scale, self.mapping)
@@ -387,8 +393,8 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
         result: Pairwise | ScorePosterior
         if self.bayes:
             result = compare_bayes(
-                scores, level=self.level, rope=tests.rope, draws=self.draws, target_accept=self.target_accept,
-                rng=stream(self.seed),
+                scores, level=self.level, rope=tests.rope, draws=self.draws or BAYES_DRAWS,
+                target_accept=self.target_accept, rng=stream(self.seed),
             )  # fmt: skip
             _ = result.diagnostics  # warns where sampling did not converge
         else:

@@ -465,8 +465,8 @@ class PosteriorComparisons(SystemComparisons, ScorePosterior):
 
     def tables(self) -> tuple[Table, ...]:
         """The systems; one new query, if asked for; the pairs."""
-        systems = Table(self.systems_frame(), self.metric or None, intervals=("mean", "lower", "upper"))
-        return systems, *self._new_query_tables(), Table(self.to_frame(), "Pairs")
+        systems, pairs = ScorePosterior.tables(self)
+        return systems, *self._new_query_tables(), pairs
 
     def outcome(self) -> list[str]:
         """The diagnostics of the sampler, the meaning of the intervals, and what users notice."""

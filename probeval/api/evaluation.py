@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import pandas as pd
 
+from probeval.bayes import NutsDiagnostics
 from probeval.data import OpenPair, WriteOptions, write_tasks
 from probeval.data.texts import as_text_mapping
 from probeval.display import Table
@@ -111,6 +112,11 @@ class Evaluation(Result):
         """The name of the model."""
         return self.choice.name
 
+    @key
+    def diagnostics(self) -> NutsDiagnostics | UnsetType:
+        """R-hat, bulk ESS and the share of divergences, where the model was sampled."""
+        return self.estimate.prediction.diagnostics or UNSET
+
     @cached_property
     def verdict(self) -> Verdict:
         """The comparisons that are decided, open, tied, or beyond these queries."""
@@ -186,7 +192,7 @@ class Evaluation(Result):
         return JudgingState(judging, now, now.answered)
 
     def posterior(self, *, inference: Inference = "laplace", **options: Any) -> Posterior:
-        """The posterior of the hierarchical model; that of NUTS has ``to_arviz()``.
+        """The posterior of the hierarchical model, with ``diagnostics()`` and ``to_arviz()``.
 
         Parameters
         ----------
@@ -302,9 +308,10 @@ class Evaluation(Result):
         return (Table(self.to_frame(), str(self.scores.metric), intervals=shown), *trust)
 
     def sentences(self) -> list[str]:
-        """The headline, the ideal list, the ties, what labels are worth if asked for, then notes."""
+        """The headline, the ideal list, the ties, what labels are worth if asked for, the sampler, then notes."""
         trust = () if self.trust_report is UNSET else self.trust_report.sentences()
-        return [*self.ranking.sentences(), *trust, *self.notes]
+        sampled = () if self.diagnostics is UNSET else (f"The posterior is sampled by NUTS: {self.diagnostics}.",)
+        return [*self.ranking.sentences(), *trust, *sampled, *self.notes]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

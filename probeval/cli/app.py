@@ -57,8 +57,10 @@ ORDER = (
     "fit",
     "models",
     "features",
+    "predict",
     "validate",
     "doctor",
+    "cite",
     "schema",
 )  # of use; verbs that are not named come last
 GROUPS = {

@@ -206,7 +206,10 @@ class RelevanceDistribution(Result):
 
     @property
     def probability(self) -> Floats:
-        """P(level) of the whole pool, shape (pair, level), or (draw, pair, level) with a posterior."""
+        """The model's P(level) of the whole pool, shape (pair, level), or (draw, pair, level) with a posterior.
+
+        It has a value for judged pairs too, which is what the model expects of pairs like them.
+        """
         return self.source.probabilities(self.pool.whole)
 
     @property
@@ -359,14 +362,27 @@ class RelevanceDistribution(Result):
         return replace(self, pool=pool, source=table, judged=self.judged[kept], beyond=beyond, outside=None)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per pair: query, doc, judged, mean, sd, and P of each level (averaged over the posterior)."""
+        """One row per pair: query, doc, judged, mean, sd, and P of each level (averaged over the posterior).
+
+        A judged pair is certain: sd is 0, and the level of its grade has probability 1.
+        """
         mean, variance = self.moments(self.scale.values)
         if self.has_posterior:
             mean, variance = mean.mean(axis=0), variance + mean.var(axis=0)
         probability = self.probability.mean(axis=0) if self.has_posterior else self.probability
+        known = np.flatnonzero(self.certain)
+        probability = np.array(probability)
+        probability[known] = 0.0
+        probability[known, self._level_of(self.judged[known])] = 1.0
         table = self.pool.to_frame().assign(judged=self.certain, mean=mean, sd=np.sqrt(variance))
         columns = {f"p{self.scale.values[c]:g}": probability[:, i] for i, c in enumerate(self.levels)}
         return table.assign(**columns)
+
+    def _level_of(self, grades: Codes) -> Ints:
+        """Return the level of each grade: its bin, if the model distinguishes bins of a fine scale."""
+        if np.array_equal(self.levels, self.scale.levels):
+            return self.scale.level_of(grades).astype(np.int64)
+        return np.searchsorted(self.levels, grades)
 
     @key.named("pairs")
     def entries(self) -> list[dict[str, str | bool | float]]:

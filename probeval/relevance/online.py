@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from probeval.arrays import Floats
+from probeval.bayes import NutsDiagnostics
 from probeval.data.answers import PairAnswers
 from probeval.data.judgments import Judgments
 from probeval.data.problem import Problem
@@ -35,11 +36,14 @@ class Prediction(Record):
         The posterior, if computed by Laplace's method: the start of the next refit.
     answers
         The answers about documents and the estimates of their assessors; None without answers.
+    diagnostics
+        The check of the sampler, if the posterior was sampled.
     """
 
     relevance: RelevanceDistribution
     posterior: LaplacePosterior | None = None
     answers: AnswerEvidence | None = None
+    diagnostics: NutsDiagnostics | None = None
 
     def dependence(self, gains: Floats) -> Dependence:
         """Return the covariance of expected gains between pairs, given the gain of each grade."""
@@ -84,8 +88,12 @@ class OnlineModel(Record):
         Laplace's method, as a sampler would start over.
         """
         now = self.problem.with_judgments(judgments, answers)
-        sampled = isinstance(self.model, Hierarchical) and self.model.inference == "nuts"
-        if self.design is None or (sampled and last is None):
+        if isinstance(self.model, Hierarchical) and self.model.inference == "nuts" and last is None:
+            sampled = self.model.infer(now, rng=rng)
+            relevance = self.model.distribution(now, sampled, rng)
+            checked = sampled.diagnostics()
+            return Prediction(relevance, diagnostics=checked if isinstance(checked, NutsDiagnostics) else None)
+        if self.design is None:
             return Prediction(self.model.predict(now, rng=rng))
         assert isinstance(self.model, Hierarchical)
         posterior = self.model.refit(now, self.design, last=None if last is None else last.posterior)

@@ -18,6 +18,7 @@ from probeval.reliability.incomplete import Decisions, difference_bounds, probab
 from probeval.reliability.multiple import (
     CORRECTIONS,
     SIGNIFICANCE,
+    AllPairs,
     Friedman,
     adjust,
     benjamini_hochberg,
@@ -25,6 +26,7 @@ from probeval.reliability.multiple import (
     holm,
     randomised_tukey,
     significant_signs,
+    studentised_quantile,
     studentised_range,
     tukey_hsd,
 )
@@ -66,6 +68,7 @@ __all__ = [
     "SIGNIFICANCE",
     "TESTS",
     "WEIGHTS",
+    "AllPairs",
     "BandStudy",
     "BandedSystem",
     "DStudies",
@@ -132,6 +135,7 @@ __all__ = [
     "split_halves",
     "standardised_effect",
     "straddling",
+    "studentised_quantile",
     "studentised_range",
     "superiority",
     "t_test",

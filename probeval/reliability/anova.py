@@ -5,8 +5,10 @@ Scores have shape (draw, \*facets); every draw is decomposed separately.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -81,17 +83,26 @@ def mean_squares(design: Design, values: Floats) -> MeanSquares:
     (array([[0.0817, 0.0517, 0.0117]]), array([1., 2., 2.]))
     """
     sizes = values.shape[1:]
-    parts = [part.reshape(len(values), -1) for part in effects(design, values)]
-    sums = MeanSquares(design, sizes, prod(sizes) * np.stack([(part**2).mean(axis=1) for part in parts], axis=1))
+    parts = effects(design, values)
+    sums = MeanSquares(design, sizes, np.stack(sums_of_squares(parts, sizes), axis=1))
     return replace(sums, values=sums.values / sums.degrees)
 
 
-def effects(design: Design, values: Floats) -> list[Floats]:
-    """Return the estimates of all levels of every effect, shape (draw, *facets) with 1 for facets not in the effect."""
-    mean = np.nanmean(values, axis=tuple(range(1, values.ndim)), keepdims=True)
-    found: dict[FacetSet, Floats] = {}
+def sums_of_squares(parts: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
+    """Return the sum of squares over all cells of each effect, shapes (draw,), of arrays or of PyTensor's tensors."""
+    return [(part**2).mean(axis=tuple(range(1, part.ndim))) * prod(sizes) for part in parts]
+
+
+def effects(design: Design, values: Any) -> list[Any]:
+    """Return the estimates of all levels of every effect, shape (draw, *facets) with 1 for facets not in the effect.
+
+    Tensors of PyTensor, which have no missing scores, give tensors.
+    """
+    means = _mean_over_others if isinstance(values, np.ndarray) else _mean_of_complete
+    mean = means(design, values, frozenset())
+    found: dict[FacetSet, Any] = {}
     for effect in design.effects:
-        part = _mean_over_others(design, values, effect) - mean
+        part = means(design, values, effect) - mean
         for other, below in found.items():
             if other < effect:
                 part = part - below
@@ -153,3 +164,7 @@ def _mean_over_others(design: Design, values: Floats, effect: FacetSet) -> Float
     count = _sum_over_others(design, known.astype(float), effect)
     total = _sum_over_others(design, np.where(known, values, 0.0), effect)
     return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+
+def _mean_of_complete(design: Design, values: Any, effect: FacetSet) -> Any:
+    return values.mean(axis=_others(design, effect), keepdims=True)

@@ -7,17 +7,13 @@ import warnings
 import numpy as np
 
 from probeval.arrays import Floats
-from probeval.errors import ProbevalWarning, ReliabilityError
+from probeval.errors import ProbevalWarning
 from probeval.reliability.anova import MeanSquares, henderson, mean_squares
-from probeval.reliability.bayesian import posterior_balanced, posterior_gaps
 from probeval.reliability.designs import RESIDUAL, Design
 from probeval.reliability.mixed import reml_balanced, reml_statsmodels
 from probeval.reliability.observed import Observed
 
-__all__ = ["clipped", "decompose", "decompose_again", "posterior"]
-
-WIDTH = 2.0  # scale of the prior of standard deviations, in standard deviations of all scores
-JOINT = 100  # most joint draws of scores whose posteriors are sampled at once
+__all__ = ["clipped", "decompose", "decompose_again"]
 
 
 def decompose(observed: Observed, squares: MeanSquares | None, method: str) -> Floats:
@@ -52,16 +48,3 @@ def clipped(observed: Observed, components: Floats) -> Floats:
             f"All variance is {RESIDUAL}: these scores cannot tell systems apart.", ProbevalWarning, stacklevel=3
         )
     return np.maximum(components, 0.0)
-
-
-def posterior(observed: Observed, squares: MeanSquares | None, prior: float | None, rng: np.random.Generator) -> Floats:
-    """Return posterior draws of the components, shape (draw, effect); every joint draw of the scores contributes."""
-    if squares is None:
-        if observed.is_uncertain:
-            raise ReliabilityError("method='bayes' takes uncertain scores without gaps only. Use method='anova'.")
-        return posterior_gaps(observed, prior or WIDTH * float(np.nanstd(observed.values)), rng=rng)
-    rows = np.unique(np.linspace(0, len(squares.values) - 1, JOINT).astype(int))
-    some = MeanSquares(squares.design, squares.sizes, squares.values[rows])
-    spread = WIDTH * observed.values[rows].reshape(len(rows), -1).std(axis=1)
-    found = posterior_balanced(some, np.full(len(rows), prior) if prior else spread, rng=rng)
-    return np.asarray(found[np.arange(len(found)), np.arange(len(found)) % len(rows)])

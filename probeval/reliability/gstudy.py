@@ -14,9 +14,11 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats, frozen
+from probeval.bayes import NutsDiagnostics
 from probeval.display import Table
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.anova import MeanSquares, mean_squares
+from probeval.reliability.bayesian import VariancePosterior, sample_components
 from probeval.reliability.bootstrap import bootstrap
 from probeval.reliability.coefficients import (
     COEFFICIENTS,
@@ -27,7 +29,7 @@ from probeval.reliability.coefficients import (
     queries_needed,
 )
 from probeval.reliability.designs import Design
-from probeval.reliability.estimation import clipped, decompose, decompose_again, posterior
+from probeval.reliability.estimation import clipped, decompose, decompose_again
 from probeval.reliability.observed import CROSSED, Observed, observe
 from probeval.results import UNSET, Result, UnsetType, key
 
@@ -63,6 +65,7 @@ class GStudy(Result):
     components: Annotated[Mapping[str, float], "The variance of each effect: the estimate, or the median of the draws."]
     draws: Floats | None = None  # of the components, shape (draw, effect), if the interval is based on draws
     squares: MeanSquares | None = None  # if scores are complete and known
+    posterior: VariancePosterior | None = None  # of method bayes
     missing: Annotated[int, "The number of cells without a score."] = 0
     level: Annotated[float, "The probability of intervals."] = 0.95
     target: Annotated[float, "The reliability to reach, for the number of queries."] = 0.95
@@ -116,6 +119,20 @@ class GStudy(Result):
     def share_ends(self) -> dict[str, list[float]] | UnsetType:
         """The ends of the intervals of shares, where there are draws."""
         return UNSET if self.draws is None else {name: self.share_interval(name).ends for name in self.design.names}
+
+    @key
+    def diagnostics(self) -> NutsDiagnostics | UnsetType:
+        """Method ``bayes``: R-hat, bulk ESS and the share of divergences of the sampler."""
+        return UNSET if self.posterior is None else self.posterior.diagnostics
+
+    def to_arviz(self, *, rng: np.random.Generator | None = None) -> Any:
+        """Return ArviZ data of method ``bayes``: see :meth:`VariancePosterior.to_arviz`.
+
+        ``rng`` draws effects given their standard deviations, and predictions; seed 0 by default.
+        """
+        if self.posterior is None:
+            raise ReliabilityError(f"Method {self.method} has no posterior. Use method='bayes'.")
+        return self.posterior.to_arviz(rng=rng)
 
     def share_interval(self, name: str) -> Estimate:
         """Return the share of a component and its interval: quantiles of the draws, each between 0 and 1."""
@@ -220,6 +237,7 @@ class GStudy(Result):
                 | {column: count_text(n) for column, n in queries.items()}
             )
         of = "" if self.metric is UNSET else f", {self.metric}"
+        of += "" if self.interval == "none" else f", {self.level:.0%} intervals: {self.interval}"
         return (
             Table(table, f"Components of variance{of}", dict.fromkeys(small, 6), intervals=drawn),
             Table(pd.DataFrame(rows), f"Reliability{of}", intervals=("value", "lower", "upper")),
@@ -229,7 +247,8 @@ class GStudy(Result):
         """The design of the study, and the target of the intervals."""
         sizes = ", ".join(f"{facet} {n:g}" for facet, n in self.sizes.items())
         gaps = f"; {self.missing:,} scores missing" if self.missing else ""
-        studied = f"{self.design} by {self.method}: {sizes}{gaps}."
+        sampled = "" if self.posterior is None else f" NUTS: {self.posterior.diagnostics}."
+        studied = f"{self.design} by {self.method}: {sizes}{gaps}.{sampled}"
         if not self.uncertainty:
             return (studied,)
         return studied, f"{self.level:.0%} intervals ({self.interval}) are for {' and '.join(self.uncertainty)}."
@@ -315,10 +334,8 @@ def gstudy(
     rng = np.random.default_rng(0) if rng is None else rng
     interval = _interval(observed, method, interval)
     squares = None if observed.missing else mean_squares(observed.design, observed.values)
-    if method == "bayes":
-        found = posterior(observed, squares, prior, rng)
-    else:
-        found = clipped(observed, decompose(observed, squares, method))
+    posterior = sample_components(observed, prior, rng=rng) if method == "bayes" else None
+    found = clipped(observed, decompose(observed, squares, method)) if posterior is None else posterior.draws
     draws = found if interval in ("draws", "posterior") else None
     if interval == "bootstrap":
         again = partial(decompose_again, observed.design, balanced=squares is not None, method=method)
@@ -332,6 +349,7 @@ def gstudy(
         components=dict(zip(observed.design.names, map(float, np.median(found, axis=0)), strict=True)),
         draws=draws,
         squares=None if observed.is_uncertain else squares,
+        posterior=posterior,
         missing=observed.missing,
         level=level,
         target=target,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -21,6 +22,7 @@ from probeval.ties import TIE
 __all__ = [
     "CORRECTIONS",
     "SIGNIFICANCE",
+    "AllPairs",
     "Friedman",
     "adjust",
     "benjamini_hochberg",
@@ -28,6 +30,7 @@ __all__ = [
     "holm",
     "randomised_tukey",
     "significant_signs",
+    "studentised_quantile",
     "studentised_range",
     "tukey_hsd",
 ]
@@ -81,34 +84,71 @@ def _by_rank(p: Floats, step: Callable[[Floats, int], Floats]) -> Floats:
     return out
 
 
-def tukey_hsd(values: Floats) -> Floats:
-    r"""Return p of Tukey's honestly significant differences over systems and queries, shape (pair,).
+class AllPairs(NamedTuple):
+    r"""All pairs of systems tested together, over the queries that every system has.
 
-    .. math:: q_{ab} = \frac{|\bar x_a - \bar x_b|}{\sqrt{MS_e / n_q}}
-
-    against the studentised range of :math:`n_s` means with :math:`(n_s - 1)(n_q - 1)` degrees of freedom. Queries that
-    some system lacks are left out.
+    ``queries`` is the number of these. ``difference`` is that of the means, ``statistic`` the :math:`q` of Tukey's
+    test, ``p`` counts for all pairs at once; shapes (pair,). The intervals ``difference`` :math:`\pm` ``half`` hold
+    together: the probability that all of them are right is that of the level.
     """
-    values = _complete(values)
+
+    queries: int
+    difference: Floats
+    statistic: Floats
+    p: Floats
+    half: float
+
+    @classmethod
+    def of(cls, values: Floats, p: Floats, half: float) -> AllPairs:
+        """Return the tests of complete scores."""
+        mean, error, _ = _errors(values)
+        a, b = pair_index(len(values))
+        gap = mean[a] - mean[b]
+        statistic = np.divide(np.abs(gap), error, out=np.where(np.abs(gap) < TIE, 0.0, np.inf), where=error >= TIE)
+        return cls(values.shape[1], gap, statistic, p, half)
+
+
+def _errors(values: Floats) -> tuple[Floats, float, int]:
+    r"""Return the systems' means, their standard error :math:`\sqrt{MS_e / n_q}`, and its degrees of freedom."""
     n_s, n_q = values.shape
     mean = values.mean(axis=1)
     residual = values - mean[:, None] - values.mean(axis=0) + mean.mean()
     freedom = (n_s - 1) * (n_q - 1)
-    a, b = pair_index(n_s)
+    return mean, float(np.sqrt((residual**2).sum() / max(freedom, 1) / n_q)), freedom
+
+
+def tukey_hsd(values: Floats, *, level: float = 0.95) -> AllPairs:
+    r"""Return Tukey's honestly significant differences over systems and queries.
+
+    .. math:: q_{ab} = \frac{|\bar x_a - \bar x_b|}{\sqrt{MS_e / n_q}}
+
+    against the studentised range of :math:`n_s` means with :math:`(n_s - 1)(n_q - 1)` degrees of freedom. With its
+    quantile :math:`q_{1-\alpha}`, the simultaneous intervals are :math:`\bar x_a - \bar x_b \pm q_{1-\alpha}
+    \sqrt{MS_e / n_q}`: an interval without 0 is a significant difference. Queries that some system lacks are left out.
+    """
+    values = _complete(values)
+    mean, error, freedom = _errors(values)
+    a, b = pair_index(len(values))
     gap = np.abs(mean[a] - mean[b])
-    error = float(np.sqrt((residual**2).sum() / max(freedom, 1) / n_q))
     if error < TIE:
-        return np.where(gap < TIE, 1.0, 0.0)
-    return studentised_range(np.where(gap < TIE, 0.0, gap) / error, n_s, freedom)
+        return AllPairs.of(values, np.where(gap < TIE, 1.0, 0.0), 0.0)
+    p = studentised_range(np.where(gap < TIE, 0.0, gap) / error, len(values), freedom)
+    return AllPairs.of(values, p, studentised_quantile(1 - level, len(values), freedom) * error)
 
 
-def randomised_tukey(values: Floats, *, samples: int = SAMPLES, rng: np.random.Generator) -> Floats:
-    r"""Return p of Tukey's test by randomisation (Carterette, 2012), shape (pair,).
+def randomised_tukey(
+    values: Floats, *, level: float = 0.95, samples: int = SAMPLES, rng: np.random.Generator
+) -> AllPairs:
+    r"""Return Tukey's test by randomisation (Carterette, 2012).
 
     Within each query the scores are permuted over systems at random; a difference is significant if any two systems
     differ as much in few permutations:
 
     .. math:: p_{ab} = \frac{1 + |\{i : \max_s \bar x^*_s - \min_s \bar x^*_s \ge |\bar x_a - \bar x_b|\}|}{1 + T}
+
+    Half the width of the simultaneous intervals is the least difference that is not significant, infinite if the
+    permutations are too few for one at this level. Permutations spread true differences over all systems, so intervals
+    are wide where systems differ much.
     """
     values = _complete(values)
     if samples < 1:
@@ -123,7 +163,28 @@ def randomised_tukey(values: Floats, *, samples: int = SAMPLES, rng: np.random.G
     mean = values.mean(axis=1)
     a, b = pair_index(len(values))
     reached = samples - np.searchsorted(largest, np.abs(mean[a] - mean[b]) - TIE)
-    return np.asarray((reached + 1) / (samples + 1))
+    allowed = int(np.ceil((1 - level) * (samples + 1))) - 2  # permutations that reach a significant difference
+    half = float(largest[samples - 1 - allowed]) if allowed >= 0 else np.inf
+    return AllPairs.of(values, np.asarray((reached + 1) / (samples + 1)), half)
+
+
+@cache
+def studentised_quantile(p: float, groups: int, freedom: float) -> float:
+    """Return the q of :func:`studentised_range` that has this p; NaN for a single group.
+
+    >>> round(studentised_quantile(0.05, 3, 12), 4)  # the tabled 5% point
+    3.7729
+    """
+    if groups < 2:
+        return float("nan")
+
+    def excess(q: float) -> float:
+        return float(studentised_range(np.array([q]), groups, freedom)[0]) - p
+
+    top = 10.0
+    while excess(top) > 0:  # with few degrees of freedom, q is far out
+        top *= 10
+    return float(brentq(excess, 0.0, top))
 
 
 def studentised_range(q: Floats, groups: int, freedom: float) -> Floats:
@@ -193,7 +254,7 @@ class Friedman(Record):
         n = len(self.ranks)
         if n < 2:
             return float("nan")
-        quantile = brentq(lambda q: float(studentised_range(np.array(q), n, np.inf)) - alpha, 1e-6, 20.0)
+        quantile = studentised_quantile(alpha, n, np.inf)
         return float(quantile * np.sqrt(n * (n + 1) / (12 * self.queries)))
 
 
@@ -238,7 +299,7 @@ def significant_signs(values: Floats, *, test: str = "t", alpha: float = 0.05) -
     a, b = pair_index(len(values))
     gap = differences(values, a, b)
     if test == "tukey":
-        return signed(gap.mean(axis=-1), tukey_hsd(values), alpha=alpha)
+        return signed(gap.mean(axis=-1), tukey_hsd(values, level=1 - alpha).p, alpha=alpha)
     if test == "friedman":
         found = friedman(values)
         gap_of_ranks = found.ranks[b] - found.ranks[a]

@@ -8,21 +8,27 @@ spread. Scores from 0 to 1 stay there: with :math:`\eta_{sq} = \mu + a_s + b_q` 
    \text{else } \text{Beta}(\sigma(\eta)\,\kappa_s, (1 - \sigma(\eta))\,\kappa_s),
 
 so that scores of exactly 0 and 1 have positive probability. Other scores are normal.
+
+The sampled coordinates of the systems' residual spreads are :math:`z_s \sim N(0, \sigma^{\lambda})`, and
+:math:`\sigma^{1-\lambda} z_s` their effects with standard deviation :math:`\sigma`: with :math:`\lambda = 0` they are
+apart from :math:`\sigma`, as suits effects that the scores hardly determine, and with :math:`\lambda = 1` they are the
+effects themselves, as suits those that the scores determine well. :math:`\lambda` is the share of an effect that the
+scores determine, by their own variances.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import betaln, expit, log_expit
+from scipy.special import betaln, expit, log_expit, logit
 
 from probeval.arrays import Floats
-from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, load, sample
+from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, draw_prior, load, sample
 from probeval.display import Table
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.metrics import Measured
@@ -38,9 +44,10 @@ FAMILIES = {
     "normal": "scores without bounds",
 }
 NODES = 24  # of the quadrature over the population of queries
-MANY = 20  # systems from which their spread is well determined
+DRAWS = 2000  # of each chain: with 1,000, the largest R-hat of over 100 parameters can pass 1.01 by chance
 TARGET_ACCEPT = 0.95  # of the sampler: with .8, one draw in 500 diverged on CLEF eHealth 2018
-STANDARD = "standardised_spread_effect"
+COORDINATE = "spread_coordinate"  # z, of which the effect on the spread is a function
+TINY = 1e-12  # least shape of a beta distribution that is drawn from
 MIN_SCORE = 0.5e-6  # least score inside (0, 1): half of the last digit that most tools print
 
 
@@ -163,39 +170,71 @@ class ScorePosterior(Result):
     def _tails(self) -> tuple[float, float]:
         return (1 - self.level) / 2, (1 + self.level) / 2
 
+    @property
+    def _intervals(self) -> str:
+        return f"{self.level:.0%} posterior intervals (equal tails)"
+
     def _headline(self) -> str:
         return f"{len(self.systems)} systems on {len(self.queries)} queries, {self.family} scores"
 
     def tables(self) -> tuple[Table, ...]:
         """One row per system; one row per pair."""
         return (
-            Table(self.systems_frame(), "Systems", intervals=("mean", "lower", "upper")),
-            Table(self.to_frame(), "Pairs", intervals=("difference", "lower", "upper")),
+            Table(self.systems_frame(), f"Systems, {self._intervals}", intervals=("mean", "lower", "upper")),
+            Table(self.to_frame(), f"Pairs, {self._intervals}", intervals=("difference", "lower", "upper")),
         )
 
     def sentences(self) -> tuple[str, ...]:
         """Diagnostics of the sampler, and the target of the intervals."""
         found = self.diagnostics
         return (
-            f"Hierarchical model of {self.family} scores: R-hat {found.rhat:.3f}, bulk ESS {found.ess:.0f}, "
-            f"{found.divergences:.2%} divergences.",
+            f"Hierarchical model of {self.family} scores, by NUTS: {found}.",
             f"{self.level:.0%} intervals are for the population of queries.",
         )
 
-    def to_arviz(self) -> Any:
-        """Return ArviZ data: posterior (with the systems' means), log-likelihood, sampler statistics, observed data."""
+    def to_arviz(self, *, rng: np.random.Generator | None = None) -> Any:
+        """Return ArviZ data: prior and posterior with their predictions, log-likelihood, sampler statistics, scores.
+
+        ``rng`` draws the prior and the predictions; seed 0 by default.
+        """
+        rng = np.random.default_rng(0) if rng is None else rng
         shape = self.chains["mean"].shape[:2]
         there = ~np.isnan(self.values)
-        cells = [f"{s} {q}" for s, row in zip(self.systems, there, strict=True) for q in np.array(self.queries)[row]]
-        groups = {
+        at = dict(zip(("system_index", "query_index"), np.nonzero(there), strict=True))
+        cells = [f"{self.systems[s]} {self.queries[q]}" for s, q in zip(*at.values(), strict=True)]
+        prior = draw_prior(_model(self.values, self.family), shape[0] * shape[1], rng)
+        del prior[COORDINATE]
+        prior = {name: values.reshape(*shape, *values.shape[1:]) for name, values in prior.items()}
+        groups: dict[str, Mapping[str, Any]] = {
+            "prior": prior,
+            "prior_predictive": {"score": self._predicted(prior, rng)[:, :, there]},
             "posterior": {**self.chains, "system_mean": self.means.reshape(*shape, -1)},
+            "posterior_predictive": {"score": self._predicted(self.chains, rng)[:, :, there]},
             "log_likelihood": {"score": self._log_likelihood()[:, :, there]},
             "sample_stats": dict(self.statistics),
             "observed_data": {"score": self.values[there]},
+            "constant_data": at,
         }
         by_system = {name: ["system"] for name in ("system_effect", "spread_effect", "system_mean")}
-        dims = {**by_system, "query_effect": ["query"], "score": ["cell"]}
-        return arviz_data(groups, {"system": list(self.systems), "query": list(self.queries), "cell": cells}, dims)
+        dims = {**by_system, "query_effect": ["query"], "score": ["cell"], **{name: ["cell"] for name in at}}
+        coords = {"system": list(self.systems), "query": list(self.queries), "cell": cells}
+        attributes = {"model": f"{self.family} scores", "inference": "nuts", **asdict(self.diagnostics)}
+        return arviz_data(groups, coords, dims, attributes)
+
+    def _predicted(self, chains: Mapping[str, Floats], rng: np.random.Generator) -> Floats:
+        """Return new scores under each draw of the parameters, shape (chain, draw, system, query)."""
+        typical = (chains["mean"][..., None] + chains["system_effect"])[..., None]
+        eta = typical + chains["query_effect"][:, :, None, :]
+        spread = np.exp(chains["log_spread"][..., None] + chains["spread_effect"])[..., None]
+        if self.family == "normal":
+            return rng.normal(eta, spread)
+        low = chains["low_cut"][..., None, None]
+        zero, one = expit(low - eta), expit(eta - low - chains["cut_gap"][..., None, None])
+        precision = spread / (expit(typical) * expit(-typical))
+        # A shape that underflows to 0 is the end of the scale.
+        inside = rng.beta(np.maximum(expit(eta) * precision, TINY), np.maximum(expit(-eta) * precision, TINY))
+        place = rng.random(eta.shape)
+        return np.where(place < zero, 0.0, np.where(place > 1 - one, 1.0, inside))
 
     def _log_likelihood(self) -> Floats:
         """Return the log-likelihood of each score, shape (chain, draw, system, query)."""
@@ -229,8 +268,8 @@ def compare_bayes(
     family: str | None = None,
     level: float = 0.95,
     rope: float = 0.0,
-    draws: int = 1000,
-    tune: int = 1000,
+    draws: int = DRAWS,
+    tune: int = 500,
     chains: int = 2,
     target_accept: float | None = None,
     rng: np.random.Generator | None = None,
@@ -279,7 +318,7 @@ def compare_bayes(
     order = np.argsort(-np.round(np.nanmean(scores, axis=1), 12), kind="stable")
     scores = scores[order]
     found, statistics = sample(
-        _bounded(scores) if family == "bounded" else _normal(scores),
+        _model(scores, family),
         draws=draws,
         tune=tune,
         chains=chains,
@@ -287,8 +326,7 @@ def compare_bayes(
         random_seed=int(rng.integers(2**31)),
         progressbar=False,
     )
-    if STANDARD in found:
-        found["spread_effect"] = found.pop(STANDARD) * found["spread_sd"][..., None]
+    del found[COORDINATE]
     return ScorePosterior(
         systems=tuple(names[i] for i in order),
         queries=tuple(queries),
@@ -302,17 +340,38 @@ def compare_bayes(
     )
 
 
-def _effects(pm: Any, shape: tuple[int, int], *, scale: float, centre: float, spread: float) -> tuple[Any, Any, Any]:
-    """Return the linear predictor (system, query), and its mean over queries and the log-spreads (system,)."""
+def _model(scores: Floats, family: str) -> Any:
+    """Return the PyMC model of the scores, shape (system, query)."""
+    return _bounded(scores) if family == "bounded" else _normal(scores)
+
+
+def _effects(
+    pm: Any, scores: Floats, *, scale: float, centre: float, spread: float, start: tuple[float, float]
+) -> tuple[Any, Any, Any]:
+    """Return the linear predictor (system, query), and its mean over queries and the log-spreads (system,).
+
+    Chains begin near ``start``, the mean and the log-spread that moments give.
+    """
+    shape, share = scores.shape, _share_determined(scores)
     system = pm.ZeroSumNormal("system_effect", sigma=pm.HalfNormal("system_sd", scale), shape=shape[0])
     query = pm.ZeroSumNormal("query_effect", sigma=pm.HalfNormal("query_sd", scale), shape=shape[1])
     sd = pm.HalfNormal("spread_sd", 0.5)
-    if shape[0] >= MANY:
-        own = pm.ZeroSumNormal("spread_effect", sigma=sd, shape=shape[0])
-    else:  # few systems may share one spread: effects with an sd near 0 are sampled standardised
-        own = sd * pm.ZeroSumNormal(STANDARD, sigma=1.0, shape=shape[0])
-    typical = pm.Normal("mean", centre, 2 * scale) + system
-    return typical[:, None] + query[None, :], typical, pm.Normal("log_spread", spread, 1.5) + own
+    coordinate = pm.ZeroSumNormal(COORDINATE, sigma=sd**share, shape=shape[0])
+    own = pm.Deterministic("spread_effect", sd ** (1 - share) * coordinate)
+    typical = pm.Normal("mean", centre, 2 * scale, initval=start[0]) + system
+    return typical[:, None] + query[None, :], typical, pm.Normal("log_spread", spread, 1.5, initval=start[1]) + own
+
+
+def _share_determined(scores: Floats) -> float:
+    r"""Return the share of the systems' log-spreads that the scores determine, :math:`\lambda`.
+
+    The log of a variance from :math:`n` scores has the error variance :math:`2/n`; what the systems' log-variances vary
+    by beyond it is their own. It is a setting of the sampler, on which the posterior does not depend.
+    """
+    left = scores - np.nanmean(scores, axis=1, keepdims=True) - np.nanmean(scores, axis=0) + np.nanmean(scores)
+    error = 2 / float(np.mean((~np.isnan(scores)).sum(axis=1)))
+    varies = float(np.log(np.maximum(np.nanvar(left, axis=1), MIN_SCORE**2)).var(ddof=1)) - error
+    return max(varies, 0.0) / (max(varies, 0.0) + error)
 
 
 def _bounded(scores: Floats) -> Any:
@@ -320,8 +379,11 @@ def _bounded(scores: Floats) -> Any:
     low, high = (scores <= 0).astype(float), (scores >= 1).astype(float)
     between = ((scores > 0) & (scores < 1)).astype(float)
     y = np.where(between > 0, np.clip(scores, MIN_SCORE, 1 - MIN_SCORE), 0.5)
+    # From a start far from the scores, as m = .5 is from a mean AP of .02, chains may never move.
+    m = float(np.clip(np.nanmean(scores), MIN_SCORE, 1 - MIN_SCORE))
+    own = float(2 * np.log(m * (1 - m)) - np.log(np.nanvar(scores)))
     with pm.Model() as model:
-        eta, typical, log_spread = _effects(pm, scores.shape, scale=1.5, centre=0.0, spread=1.0)
+        eta, typical, log_spread = _effects(pm, scores, scale=1.5, centre=0.0, spread=1.0, start=(float(logit(m)), own))
         # Precision over m(1 - m) is the parameter that scores separate from the mean m, especially near 0 and 1.
         spread = pt.exp(log_spread + pt.softplus(typical) + pt.softplus(-typical))
         low_cut, gap = pm.Normal("low_cut", -5.0, 3.0), pm.LogNormal("cut_gap", 2.0, 0.7)
@@ -340,8 +402,9 @@ def _normal(scores: Floats) -> Any:
     pm, pt = load("pymc"), load("pytensor.tensor")
     there = ~np.isnan(scores)
     scale, centre = float(np.nanstd(scores)), float(np.nanmean(scores))
+    spread = float(np.log(scale))
     with pm.Model() as model:
-        eta, _, log_spread = _effects(pm, scores.shape, scale=scale, centre=centre, spread=float(np.log(scale)))
+        eta, _, log_spread = _effects(pm, scores, scale=scale, centre=centre, spread=spread, start=(centre, spread))
         log_sd = log_spread[:, None]
         gap = (np.where(there, scores, 0.0) - eta) * pt.exp(-log_sd)
         pm.Potential("scores", -(there * (0.5 * gap**2 + log_sd)).sum())

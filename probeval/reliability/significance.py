@@ -103,9 +103,11 @@ class Pairwise(Result):
         The mean score of each system, shape (system,).
     difference, standardised, superiority
         The effect of each pair in the units of the measure, over its standard deviation, and as the share of queries on
-        which the first is better, shape (pair,).
+        which the first is better, shape (pair,). The intervals of differences are simultaneous for methods that test
+        all pairs together, else those of one paired t test each.
     statistic, p, adjusted
-        The statistic, p-value and corrected p-value of the test, shape (pair,).
+        The statistic (:math:`q` of methods that test all pairs together), p-value and corrected p-value of the test,
+        shape (pair,).
     p_tost
         The p-value of the equivalence test (two one-sided t tests), whose hypothesis is a difference beyond the rope;
         NaN without a rope, shape (pair,).
@@ -269,7 +271,8 @@ class Pairwise(Result):
             f"{test[0].upper()}{test[1:]}{tail}{correction}.",
             f"{n:,} of {tested:,} pairs differ significantly (alpha {self.alpha:g}).",
             *friedman,
-            f"{self.level:.0%} intervals are for the population of queries.",
+            f"{self.level:.0%} intervals are for the population of queries"
+            f"{'; those of differences are simultaneous, for all pairs together' * (self.method in TOGETHER)}.",
         )
 
 
@@ -335,10 +338,15 @@ def compare(
     difference = mean_effect(gap, level=level)
     forward, backward = _one_tailed([names[i] for i in order], a, b, alternative, against, method)
     rng = np.random.default_rng(0) if rng is None else rng
-    if method == "tukey":
-        statistic, p = difference.value, tukey_hsd(scores)
-    elif method == "randomised-tukey":
-        statistic, p = difference.value, randomised_tukey(scores, samples=samples, rng=rng)
+    queries = (~np.isnan(gap)).sum(axis=1)
+    if method in TOGETHER:
+        found = (
+            tukey_hsd(scores, level=level)
+            if method == "tukey"
+            else randomised_tukey(scores, level=level, samples=samples, rng=rng)
+        )
+        statistic, p, queries = found.statistic, found.p, np.full(len(gap), found.queries)
+        difference = EffectSizes(found.difference, found.difference - found.half, found.difference + found.half)
     else:
         # One-tailed, the baseline is the second of some pairs and the first of others: these are tested the other way.
         statistic, p = run_test(method, gap, alternative=alternative, samples=samples, rng=rng)
@@ -352,7 +360,7 @@ def compare(
         correction=correction,
         level=level,
         rope=rope,
-        queries=(~np.isnan(gap)).sum(axis=1),
+        queries=queries,
         mean=mean_effect(scores, level=level, limits=limits),
         difference=difference,
         standardised=standardised_effect(gap, level=level),

@@ -17,7 +17,7 @@ import pandas as pd
 
 from probeval.display import Table
 from probeval.errors import ModelError, ProbevalError, ProbevalWarning
-from probeval.relevance import Choice, choose_model
+from probeval.relevance import Choice, Hierarchical, choose_model
 from probeval.reporting import SILENT, Reporter
 from probeval.reports import queries, satisfaction, sections, teams, two
 from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, percent
@@ -216,6 +216,7 @@ def paragraph(found: ReportResults) -> str:
             f"{found.state.prediction.relevance.scale}; the relevance of the others was estimated (model "
             f"{found.choice.name}{learned}), and scores are expectations with their uncertainty. "
         )
+        text += _of_the_model(found)
     used = found.labels.for_paper()
     text += f"{used} " if used else ""
     if scores.ideal is not None:
@@ -235,6 +236,20 @@ def paragraph(found: ReportResults) -> str:
     text += f" (half-widths of {found.level:.0%} intervals and two-sided p, for {sources}). "
     text += f"The mean confidence in the order of two systems on these queries is {found.ranking.confidence:.3f}. "
     return text + f"Computed with probeval {metadata.version('probeval')}."
+
+
+def _of_the_model(found: ReportResults) -> str:
+    """The inference and the priors of a hierarchical model, for a methods section; empty for another model."""
+    model, prediction = found.choice.model, found.state.prediction
+    if not isinstance(model, Hierarchical):
+        return ""
+    if prediction.diagnostics is not None:
+        how = f"NUTS ({prediction.diagnostics})"
+    elif prediction.posterior is not None:
+        how = f"Laplace's method ({prediction.posterior.diagnostics()})"
+    else:
+        how = "Laplace's method"
+    return f"Inference is by {how}. {model.prior.for_paper(len(found.choice.scale.levels))} "
 
 
 def reproduction(facts: Mapping[str, str], command: str) -> Section:

@@ -83,6 +83,7 @@ TASKS = {
         runs(), METRIC, batch=8, until=0.4, draws=20, systems="all", **FAST, **given
     ),
     "gstudy": lambda **given: probeval.gstudy(runs(), METRIC, draws=50, **{"model": "hierarchical", **FAST, **given}),
+    "predict": lambda **given: probeval.predict(runs(), depth=DEPTH - 1, **FAST, **given),
     "reuse": lambda **given: probeval.reuse(first(4), last(), METRIC, **FAST, **given),
     "reuse_study": lambda **given: probeval.reuse_study(runs(), METRIC, **FAST, **given),
 }

@@ -121,6 +121,8 @@ CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
         "compare",
         lambda f: [*runs(f, qrels="part.txt"), "--metric", "DCG@5", "--draws", 50, *UNIFORM],
     ),
+    "predict": ("predict", lambda f: [*runs(f, qrels="part.txt"), "--depth", 5, *UNIFORM]),
+    "cite": ("cite", lambda f: []),
     "gstudy": ("gstudy", lambda f: [*runs(f), "--metric", "P@5"]),
     "gstudy by two measures": (
         "gstudy",

@@ -106,7 +106,7 @@ def test_posterior_axis():
     table = known.to_frame()
     np.testing.assert_allclose(table["mean"], [1, 0.45, 0.45, 0.45])
     np.testing.assert_allclose(table["sd"] ** 2, [0] + [0.125 + 0.35**2] * 3, atol=1e-12)
-    np.testing.assert_allclose(table["p1"], 0.45)
+    np.testing.assert_allclose(table["p1"], [1, 0.45, 0.45, 0.45])
 
 
 def test_a_table():

@@ -27,7 +27,12 @@ SCORES = {
     "normal": np.random.default_rng(2).normal([[10.0], [10.2], [14.0]], 2.0, size=(3, 25)),
 }
 SCORES["bounded"][0, 3] = np.nan  # one score of 90 is missing
-SHAPES = {"system_effect": (3,), "query_effect": (30,), posterior.STANDARD: (3,)}  # of what is not one number
+SHAPES = {
+    "system_effect": (3,),
+    "query_effect": (30,),
+    "spread_effect": (3,),
+    posterior.COORDINATE: (3,),
+}  # of what is not one number
 
 
 def chains_of(model, rng, n=1000):
@@ -82,7 +87,7 @@ def test_tables_are_those_of_the_draws(made):
 
 def test_means_are_over_the_population_of_queries():
     rng = np.random.default_rng(4)
-    model = posterior._bounded(SCORES["bounded"])
+    model = posterior._model(SCORES["bounded"], "bounded")
     chains, _ = chains_of(model, rng, 20)
     many = np.broadcast_to(0.0, (2, 20, 10**12))  # of so many queries the mean is known
     found = posterior._population_means({**chains, "query_effect": many}, "bounded", rng)
@@ -97,7 +102,7 @@ def test_means_are_over_the_population_of_queries():
 
 def test_the_mean_of_these_queries_is_an_error_common_to_all_systems():
     rng = np.random.default_rng(4)
-    chains, _ = chains_of(posterior._normal(SCORES["normal"]), rng, 1000)
+    chains, _ = chains_of(posterior._model(SCORES["normal"], "normal"), rng, 1000)
     c = {name: values.reshape(2000, -1) for name, values in chains.items()}
     error = posterior._population_means(chains, "normal", rng) - c["mean"] - c["system_effect"]
     np.testing.assert_allclose(error[:, 1:], error[:, :-1], atol=1e-12)
@@ -108,7 +113,7 @@ def test_the_mean_of_these_queries_is_an_error_common_to_all_systems():
 def test_the_sampled_density_is_that_of_priors_and_scores(family):
     """Of the model that PyMC samples, at some points, but for constants."""
     values = SCORES[family]
-    model = {"bounded": posterior._bounded, "normal": posterior._normal}[family](values)
+    model, share = posterior._model(values, family), posterior._share_determined(values)
     density = model.compile_logp(jacobian=False, mode="FAST_COMPILE")
     outputs = model.replace_rvs_by_values(model.free_RVs)
     constrained = model.compile_fn(outputs, inputs=model.value_vars, mode="FAST_COMPILE")
@@ -124,8 +129,11 @@ def test_the_sampled_density_is_that_of_priors_and_scores(family):
             assert effect.sum() == pytest.approx(0.0, abs=1e-9)
             # One degree of freedom is lost to the sum.
             expected += stats.norm.logpdf(effect, 0, sd).sum() + np.log(sd) + stats.norm.logpdf(sd, 0, scale)
-        expected += stats.norm.logpdf(c["spread_sd"], 0, 0.5) + stats.norm.logpdf(c[posterior.STANDARD]).sum()
-        c["spread_effect"] = c["spread_sd"] * c[posterior.STANDARD]
+        # z has the standard deviation s^share, and the effect s^(1 - share) z the standard deviation s.
+        own = c["spread_sd"] ** share
+        expected += stats.norm.logpdf(c["spread_sd"], 0, 0.5)
+        expected += stats.norm.logpdf(c[posterior.COORDINATE], 0, own).sum() + np.log(own)
+        c["spread_effect"] = c["spread_sd"] ** (1 - share) * c[posterior.COORDINATE]
         if family == "bounded":
             expected += stats.norm.logpdf(c["low_cut"], -5, 3) + stats.lognorm.logpdf(
                 c["cut_gap"], 0.7, scale=np.exp(2)
@@ -136,6 +144,42 @@ def test_the_sampled_density_is_that_of_priors_and_scores(family):
             likelihood = stats.norm.logpdf(values, eta, np.exp(c["log_spread"] + c["spread_effect"])[:, None])
         apart.append(float(density(point)) - expected - np.nansum(likelihood))
     np.testing.assert_allclose(apart, apart[0], atol=1e-8)
+
+
+def test_the_share_of_spreads_that_scores_determine_follows_their_number():
+    rng = np.random.default_rng(5)
+    alike = rng.normal(size=(10, 50))
+    spreads = np.exp(0.5 * rng.normal(size=(10, 1)))
+    assert posterior._share_determined(alike) < 0.4
+    assert (
+        0.8
+        < posterior._share_determined(spreads * alike)
+        < posterior._share_determined(spreads * rng.normal(size=(10, 1000)))
+    )
+
+
+def test_arviz_has_all_groups_and_predictions_follow_their_parameters(made):
+    data = made.to_arviz()
+    groups = ("prior", "prior_predictive", "posterior", "posterior_predictive", "log_likelihood", "sample_stats")
+    assert all(data[group].attrs["inference_library"] == "probeval" for group in (*groups, "observed_data"))
+    assert data["posterior"].attrs["rhat"] == made.diagnostics.rhat
+    at = data["constant_data"]
+    scores = made.values[at["system_index"].values, at["query_index"].values]
+    np.testing.assert_array_equal(scores, data["observed_data"]["score"].values)
+    # The priors as they are documented: half-normal, normal, and normal effects that sum to zero.
+    prior = data["prior"]
+    assert abs(float(prior["mean"].std()) - 3) < 5 * 3 / np.sqrt(4000)
+    assert abs(float((prior["system_sd"] ** 2).mean()) - 1.5**2) < 5 * 1.5**2 * np.sqrt(2 / 2000)
+    np.testing.assert_allclose(prior["system_effect"].sum("system"), 0.0, atol=1e-9)
+    # Predictions of a score have the probabilities of both ends, and the mean in between.
+    some = {name: v[:1, :1].repeat(2000, axis=1) for name, v in made.chains.items()}
+    drawn = made._predicted(some, np.random.default_rng(1))[0]
+    c = {name: v[0, 0] for name, v in made.chains.items()}
+    eta = c["mean"] + c["system_effect"][:, None] + c["query_effect"]
+    zero, one = expit(c["low_cut"] - eta), expit(eta - c["low_cut"] - c["cut_gap"])
+    error = 5 * np.sqrt(0.25 / 2000)
+    np.testing.assert_allclose((drawn == 1).mean(axis=0), one, atol=error)
+    np.testing.assert_allclose(drawn.mean(axis=0), one + (1 - zero - one) * expit(eta), atol=error)
 
 
 def test_arviz_has_the_likelihood_of_the_ordered_beta(made):
@@ -179,7 +223,7 @@ def test_what_is_clearly_better_is_found():
 def test_scores_without_bounds():
     rng = np.random.default_rng(2)
     scores = rng.normal([[10.0], [10.2], [14.0]], 2.0, size=(3, 25)) + rng.normal(0, 3, size=25)
-    found = compare_bayes(scores, draws=400, tune=400, rng=rng)
+    found = compare_bayes(scores, draws=400, rng=rng)
     assert found.family == "normal"
     gap = found.to_frame()
     observed = scores.mean(axis=1)
@@ -218,7 +262,7 @@ def test_intervals_of_differences_hold_as_often_as_they_say():
         eta = -1 + effects[:, None] + rng.normal(0, 1, 200_000)
         zero, one = expit(-4 - eta), expit(eta - 3)
         truth = ((1 - zero) * (one + (1 - one) * expit(eta))).mean(axis=1)
-        found = compare_bayes(scores, level=0.9, draws=400, tune=400, rng=rng)
+        found = compare_bayes(scores, level=0.9, draws=400, rng=rng)
         at = [int(s[1:]) - 1 for s in found.systems]
         table = found.to_frame()
         gap = [truth[i] - truth[j] for k, i in enumerate(at) for j in at[k + 1 :]]

@@ -10,6 +10,7 @@ from scipy import stats
 
 from probeval.errors import ProbevalWarning, ReliabilityError
 from probeval.metrics import measure
+from probeval.reliability.multiple import tukey_hsd
 from probeval.reliability.observed import Observed
 from probeval.reliability.significance import COMPARISONS, compare
 from probeval.reliability.twoway import TwoWay, compare_counts, signed, straddling, two_way
@@ -46,7 +47,14 @@ def test_too_few_samples_for_the_correction_are_said():
 
 
 def test_tukey_is_corrected_already():
-    assert compare(SCORES, method="tukey").correction == "none"
+    found = compare(SCORES, method="tukey")
+    assert found.correction == "none"
+    # Its statistic and its intervals are Tukey's own: wider than those of one t test each, and in step with p.
+    together = tukey_hsd(np.asarray(SCORES)[[int(s[1:]) - 1 for s in found.systems]])
+    np.testing.assert_allclose(found.statistic, together.statistic)
+    np.testing.assert_allclose(found.difference.half_width, together.half)
+    assert ((np.abs(found.difference.value) > found.difference.half_width) == (found.adjusted < 0.05)).all()
+    assert "simultaneous" in found.sentences()[-1]
     with pytest.raises(ReliabilityError, match="takes no correction"):
         compare(SCORES, method="tukey", correction="holm")
 

@@ -324,7 +324,13 @@ def test_the_paragraph_has_value_half_width_and_p(partial: ReportResults, full: 
     assert f"{order[0]} has the highest expected score, " in text_
     assert " for the population of queries; it differs from" in text_
     assert re.search(r"learned from \d+ campaigns\)", text_)  # this one may be among them
+    # The priors and the inference are named, for a methods section.
+    assert "Inference is by Laplace's method (Pareto k " in text_
+    assert "of the coefficients of standardised terms log(wSYS) N(1.04, 0.50), wSYS N(0.20, 0.18)" in text_
+    assert "of the log standard deviations of effects, " in text_
+    assert "query 1.61 (0.39)" in text_
     assert "all were judged" in paragraph(full)
+    assert "priors" not in paragraph(full)  # nothing is predicted
     assert f"{full.ranking.order[0]} scored highest, " in paragraph(full)
     assert page["paper"].parts == (Quote(text_),)
 

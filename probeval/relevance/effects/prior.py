@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from probeval.display import Record
 from probeval.features import FeatureName, feature_names
 from probeval.relevance.effects import added_effects, effects_named, receive_effects, stated_effects
@@ -75,6 +77,21 @@ class HierarchicalPrior(Record):
     def cut_priors(self, n_levels: int) -> tuple[Normal, ...]:
         """Return the priors of the first cutpoint and of the gaps after it."""
         return (self.first_cut, *self.gaps.get(n_levels, (self.gap,) * (n_levels - 2)))
+
+    def for_paper(self, n_levels: int) -> str:
+        """Return the priors on a scale of so many levels as a sentence for a methods section."""
+        first, *gaps = self.cut_priors(n_levels)
+        effects = ", ".join(f"{name} {np.exp(n.mean):.2f} ({n.sd:.2f})" for name, n in self.log_sds.items())
+        terms = ", ".join(
+            f"{t} N({c.mean:.2f}, {c.sd:.2f})" for t, c in zip(self.terms, self.coefficients, strict=True)
+        )
+        between = ", ".join(f"N({gap.mean:.2f}, {gap.sd:.2f})" for gap in gaps)
+        return (
+            "Its priors are normal, given as N(mean, sd): of the coefficients of standardised terms "
+            f"{terms}; of the first cutpoint N({first.mean:.2f}, {first.sd:.2f})"
+            f"{f'; of the gaps after it, which are positive, {between}' * bool(gaps)}; of the log standard deviations "
+            f"of effects, given as the median of the standard deviation (sd of its log), {effects}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prior as plain data."""

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from probeval.arrays import Codes, Floats
+from probeval.arrays import Codes, Floats, Ints
+from probeval.data.scale import UNJUDGED
 from probeval.relevance.inference.blocks import JudgedPairs, Start
 from probeval.relevance.inference.design import ModelDesign
+from probeval.relevance.inference.importance import ImportanceCheck, log_weights
 from probeval.relevance.inference.newton import Mode, find_mode, start_from
-from probeval.relevance.inference.posterior import Posterior
+from probeval.relevance.inference.posterior import DRAWS, Draws, Posterior
 from probeval.relevance.inference.sampling import LaplaceDraws
 from probeval.relevance.normal import Normal
 from probeval.threads import in_order
@@ -31,12 +34,13 @@ LONGEST = 0.7  # longest step on the log scale: a doubling, against divergence w
 SETTLED = 0.02  # step that ends the search: two per cent of a standard deviation
 LEAST_USED = 0.1  # least curvature: an effect without data stays at its prior
 POINTS = 6  # points of the integration over variances: more change no score in the third digit
+PRIOR_POINTS = 200  # of the prior of the variances, for predictions before judgments
 MANY = 500  # judged pairs from which the points run on several cores: with fewer, threads cost more than they save
 LEAST_WEIGHT = 1e-12  # least weight of a point, so that none is zero
 EQUAL = 1e-6  # settings whose weights differ by less, relative to the largest, are equal: the first is the best
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LaplacePosterior(Posterior):
     """The posterior as normals around centres: at the optimal variances, and at weighted points around them.
 
@@ -60,9 +64,8 @@ class LaplacePosterior(Posterior):
     log_sd_errors: Floats
     log_evidence: float
 
-    def __repr__(self) -> str:
-        n = len(self.problem.pairs)
-        return f"<LaplacePosterior: {n:,} judged pairs, {len(self.modes)} points of the variances>"
+    def _headline(self) -> str:
+        return f"{len(self.problem.pairs):,} judged pairs, {len(self.modes)} points of the variances"
 
     @property
     def design(self) -> ModelDesign:
@@ -85,6 +88,34 @@ class LaplacePosterior(Posterior):
     def draw(self, n: int, rng: np.random.Generator) -> LaplaceDraws:
         """Return joint draws, at each point of the variances in proportion to its weight, in random order."""
         return LaplaceDraws.of(self.problems, self.modes, self.weights, n, rng)
+
+    @property
+    def inference(self) -> str:
+        """``laplace``."""
+        return "laplace"
+
+    @property
+    def judged(self) -> tuple[Ints, Ints]:
+        """The judged pairs, in increasing order, and their levels, shapes (judged,)."""
+        order = np.argsort(self.problem.pairs)
+        return self.problem.pairs[order], self.problem.level[order]
+
+    def diagnostics(self) -> ImportanceCheck:
+        """Pareto's k of the importance weights of 1,000 draws."""
+        return self._checked
+
+    @cached_property
+    def _checked(self) -> ImportanceCheck:
+        return ImportanceCheck.of(log_weights(self, self.draw(DRAWS, np.random.default_rng(0))))
+
+    def own_draws(self, rng: np.random.Generator) -> tuple[LaplaceDraws, tuple[int, int], Mapping[str, Floats]]:
+        """Return 1,000 draws as one chain, with the log of their importance weights."""
+        draws = self.draw(DRAWS, rng)
+        return draws, (1, DRAWS), {"log_weight": log_weights(self, draws)[None]}
+
+    def before(self, rng: np.random.Generator) -> Draws:
+        """Return draws of the prior."""
+        return prior_draws(self.design, rng)
 
     @property
     def effective_settings(self) -> float:
@@ -145,6 +176,16 @@ def fit_laplace(
     best = int(np.argmax(weight >= (1 - EQUAL) * weight.max())) if design.measured else None
     centre = (same, mode) if best is None else (problems[best], modes[best])
     return LaplacePosterior(*centre, problems, modes, weight, errors, evidence)
+
+
+def prior_draws(design: ModelDesign, rng: np.random.Generator) -> LaplaceDraws:
+    """Return 1,000 draws of the model before any judgment.
+
+    Without judgments a normal is exact given the variances, which here have 200 values; given labels, those of their
+    worth.
+    """
+    none = np.full(len(design.pool), UNJUDGED, dtype=np.int16)
+    return fit_laplace(design, none, points=PRIOR_POINTS).draw(DRAWS, rng)
 
 
 class Influence(NamedTuple):

@@ -88,6 +88,16 @@ class LaplaceDraws(Draws):
         """The campaign."""
         return self.problem.design
 
+    @property
+    def log_sd(self) -> Floats:
+        """The log standard deviation of each effect at the centre of each draw, shape (n, effect)."""
+        return np.array([mode.log_sd for mode in self.modes])[self.centre]
+
+    @property
+    def centre(self) -> Ints:
+        """The position of the centre of each draw, shape (n,)."""
+        return np.repeat(np.arange(len(self.parts)), [part.stop - part.start for part in self.parts])[self.order]
+
     def campaign(self) -> Mapping[str, Floats]:
         """The campaign's parameters by name, shapes (parameter, n)."""
         out = self.moved.copy()

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from probeval.arrays import Floats, Ints
-from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, load
+from probeval.bayes import NutsDiagnostics, diagnose, load
 from probeval.data.pool import QueryBlock
-from probeval.relevance.effects.cutpoints import cutpoints, log_probability
 from probeval.relevance.inference.design import DesignedEffect, ModelDesign
+from probeval.relevance.inference.laplace import prior_draws
 from probeval.relevance.inference.posterior import Draws, Posterior
 from probeval.relevance.normal import Normal
 from probeval.relevance.nuts.directions import CAMPAIGN, SampledPairs, completed
@@ -29,7 +29,7 @@ from probeval.streams import query_streams
 __all__ = ["NutsDiagnostics", "NutsDraws", "NutsPosterior", "pymc_model"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NutsPosterior(Posterior):
     """The posterior as draws of NUTS.
 
@@ -49,9 +49,9 @@ class NutsPosterior(Posterior):
     chains: Mapping[str, Floats]
     statistics: Mapping[str, Floats]
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         n_chains, n_draws = self.chains["log_sd"].shape[:2]
-        return f"<NutsPosterior: {n_chains} chains of {n_draws:,} draws, {len(self.sampled.pairs):,} judged pairs>"
+        return f"{n_chains} chains of {n_draws:,} draws, {len(self.sampled.pairs):,} judged pairs"
 
     @property
     def design(self) -> ModelDesign:
@@ -66,7 +66,11 @@ class NutsPosterior(Posterior):
         return {name: Normal(float(m), float(s)) for name, m, s in moments}
 
     def diagnostics(self) -> NutsDiagnostics:
-        """R-hat, bulk ESS and divergences; warns if the draws are unreliable."""
+        """R-hat, bulk ESS and divergences; the first call warns if the draws are unreliable."""
+        return self._diagnosed
+
+    @cached_property
+    def _diagnosed(self) -> NutsDiagnostics:
         return diagnose(self.chains, self.statistics)
 
     def draw(self, n: int, rng: np.random.Generator) -> NutsDraws:
@@ -79,52 +83,24 @@ class NutsPosterior(Posterior):
         """Return these draws of the chains, with unsampled parameters drawn from their prior."""
         return NutsDraws.of(self, rows, rng)
 
-    def to_arviz(self, *, rng: np.random.Generator | None = None) -> Any:
-        """Return ArviZ data: posterior, posterior predictive, log-likelihood, sampler statistics, observed data.
+    @property
+    def inference(self) -> str:
+        """``nuts``."""
+        return "nuts"
 
-        Every effect has its own name and named dims. ``rng`` draws unsampled parameters (effects without judgments,
-        predictions); seed 0 by default.
-        """
-        rng = np.random.default_rng(0) if rng is None else rng
-        design, pairs = self.design, self.sampled.pairs
-        shape = self.chains["log_sd"].shape[:2]
-        drawn = self.draws_at(np.arange(shape[0] * shape[1]), rng)
-        whole = design.pool.whole
-        eta, cuts = drawn.block(whole)
-        eta, cuts = eta[:, pairs], cuts[:, design.pool.query[pairs]]
-        log_likelihood = log_probability(eta, cuts, self.sampled.level)
-        predicted = (rng.random(eta.shape)[..., None] < expit(eta[..., None] + cuts)).sum(axis=-1)
-        posterior = {
-            "cutpoint": cutpoints(drawn.first, self.flat("gaps"), np.zeros((drawn.n, 1)))[:, 0],
-            "coefficient": drawn.parameters["coefficients"].T,
-            "sd": np.exp(self.flat("log_sd")),
-        }
-        dims = {"cutpoint": ["cut"], "coefficient": ["term"], "sd": ["effect"], "level": ["pair"]}
-        local = drawn.local(whole)
-        seen_effects = () if design.evidence is None else design.evidence.design.of_campaign
-        for effect in (*design.effects, *seen_effects):
-            name = f"{effect.name}_effect"
-            of_query = effect.effect.scope == "query"
-            coefficients = local[effect.name] if of_query else drawn.parameters[effect.name]
-            values = np.moveaxis(effect.columns.mixed(coefficients), -1, 0)
-            values = values - (values @ effect.columns.share)[..., None]  # set the mean to 0: it is not identified
-            posterior[name] = values if effect.effect.dims else values[..., 0]
-            dims[name] = [*(["query"] * of_query), *effect.effect.dims]
-        groups = {
-            "posterior": {k: v.reshape(*shape, *v.shape[1:]) for k, v in posterior.items()},
-            "posterior_predictive": {"level": predicted.reshape(*shape, -1)},
-            "log_likelihood": {"level": log_likelihood.reshape(*shape, -1)},
-            "sample_stats": dict(self.statistics),
-            "observed_data": {"level": self.sampled.level},
-        }
-        coords = {
-            "cut": np.arange(1, len(design.cuts) + 1),
-            "term": list(design.term_names),
-            "effect": list(design.names),
-            "pair": [" ".join(design.pool.label(int(p))) for p in pairs],
-            **{name: list(labels) for name, labels in design.coords.items()},
-        }
-        return arviz_data(groups, coords, dims)
+    @property
+    def judged(self) -> tuple[Ints, Ints]:
+        """The judged pairs, and their levels, shapes (judged,)."""
+        return self.sampled.pairs, self.sampled.level
+
+    def own_draws(self, rng: np.random.Generator) -> tuple[NutsDraws, tuple[int, int], Mapping[str, Floats]]:
+        """Return all draws of the chains, the number of chains and of draws per chain, and the statistics."""
+        n_chains, n_draws = self.chains["log_sd"].shape[:2]
+        return self.draws_at(np.arange(n_chains * n_draws), rng), (n_chains, n_draws), self.statistics
+
+    def before(self, rng: np.random.Generator) -> Draws:
+        """Return draws of the prior; those of Laplace's method, which is exact without judgments."""
+        return prior_draws(self.design, rng)
 
     def flat(self, name: str) -> Floats:
         """Return a sampled parameter with the chains concatenated, shape (draw, ..)."""
@@ -178,6 +154,11 @@ class NutsDraws(Draws):
     def campaign(self) -> Mapping[str, Floats]:
         """The campaign's parameters by name, shapes (parameter, n)."""
         return self.parameters
+
+    @property
+    def log_sd(self) -> Floats:
+        """The log standard deviation of each effect, shape (n, effect)."""
+        return np.asarray(self.posterior.flat("log_sd")[self.rows])
 
     @property
     def first(self) -> Floats:

@@ -42,7 +42,7 @@ from probeval.streams import query_streams
 __all__ = ["LabelledDraws", "LabelledPosterior", "labelled_model"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelledPosterior(NutsPosterior):
     """The posterior given labels, as draws of NUTS.
 
@@ -50,9 +50,6 @@ class LabelledPosterior(NutsPosterior):
     ``worth`` (the coordinates of the worth of labels), ``parameters`` of the campaign in units of their prior, and the
     standard normals ``campaign`` and ``relevance`` of which they and the relevance of judged pairs are functions.
     """
-
-    def __repr__(self) -> str:
-        return super().__repr__().replace("NutsPosterior", "LabelledPosterior")
 
     @cached_property
     def labels(self) -> LabelledQueries:
