@@ -32,7 +32,7 @@ from probeval.labelling import (
     Client,
     Given,
     Labeller,
-    Prices,
+    TokenPrices,
     Tokens,
     WorkOnPairs,
     day,
@@ -258,7 +258,7 @@ class LabelInputs(Work):
             self._announce(client, source, labeller, todo, prices)
             work = WorkOnPairs(
                 labeller, client, cache, todo,
-                parallel=self.parallel, prices=prices, budget=self.budget, retries=self.retries,
+                parallel=self.parallel, prices=prices, budget=self.budget, retries=self.retries, proven=bool(kept),
             )  # fmt: skip
             given = [Given(one, None, is_left=True) for one in todo] if self.dry_run else self._labels(work, len(todo))
         labelled = [one for one in (*kept, *given) if one.grade is not None]
@@ -294,13 +294,13 @@ class LabelInputs(Work):
         )
 
     @property
-    def _prices(self) -> Prices | None:
+    def _prices(self) -> TokenPrices | None:
         given = (self.price_in, self.price_out)
         if given == (None, None):
             if self.budget is not None:
                 raise DataError("--budget needs prices: --price-in and --price-out, per million tokens.")
             return None
-        return Prices(*(price or 0.0 for price in given))
+        return TokenPrices(*(price or 0.0 for price in given))
 
     @property
     def _key(self) -> str:
@@ -389,7 +389,7 @@ class LabelInputs(Work):
         return asked, without
 
     def _announce(
-        self, client: Client, source: Source, labeller: Labeller, todo: Sequence[Asked], prices: Prices | None
+        self, client: Client, source: Source, labeller: Labeller, todo: Sequence[Asked], prices: TokenPrices | None
     ) -> None:
         """Say which texts leave the machine and where they go, and what that costs."""
         say, expected = self.reporter.say, _expected(todo, labeller)

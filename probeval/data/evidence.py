@@ -446,7 +446,8 @@ def read_label_table(path: str | PathLike[str]) -> LabelTable:
             given[spec.pop("name")] = {str(k): str(v) for k, v in spec.items()}
         except (ValueError, AttributeError, KeyError, TypeError):
             raise DataError(
-                f'after "{ABOUT_OBSERVER.decode()}" comes JSON such as {{"name": "llm", "scale": "binary"}}, got {line!r:.60}. Correct it, or take it out.',
+                f'after "{ABOUT_OBSERVER.decode()}" comes JSON such as {{"name": "llm", "scale": "binary"}}, got '
+                f"{line!r:.60}. Correct the line, or take it out.",
                 path=file,
             ) from None
     return table.described(given)

@@ -17,14 +17,14 @@ from pathlib import Path
 
 from probeval.errors import DataError
 
-__all__ = ["Answer", "AnswerCache"]
+__all__ = ["AnswerCache", "KeptAnswer"]
 
 WAIT = 30.0  # seconds for another process that writes
 AT_ONCE = 500  # digests of one query
 
 
 @dataclass(frozen=True)
-class Answer:
+class KeptAnswer:
     """A kept answer.
 
     Parameters
@@ -65,7 +65,7 @@ class Answer:
         return tuple(map(float, self.shares.split()))
 
 
-COLUMNS = [one.name for one in fields(Answer)]
+COLUMNS = [one.name for one in fields(KeptAnswer)]
 
 
 class AnswerCache:
@@ -74,7 +74,7 @@ class AnswerCache:
     Examples
     --------
     >>> with AnswerCache(":memory:") as cache:
-    ...     cache.keep(Answer("k", "q1", "d1", 2, "", "", "llm-1", "", 300, 1, 0.0))
+    ...     cache.keep(KeptAnswer("k", "q1", "d1", 2, "", "", "llm-1", "", 300, 1, 0.0))
     ...     cache.find(["k", "other"])["k"].grade
     2
     """
@@ -90,15 +90,15 @@ class AnswerCache:
                 raise DataError("it is a database of something else. Name another file with --cache.", path=path)
             self._database.execute(f"create table if not exists answers ({', '.join(COLUMNS)}, primary key (key))")
 
-    def find(self, keys: Sequence[str]) -> dict[str, Answer]:
+    def find(self, keys: Sequence[str]) -> dict[str, KeptAnswer]:
         """The answers to these questions that are grades."""
         return {one.key: one for one in self._of(keys) if one.grade is not None}
 
-    def failures(self, keys: Sequence[str]) -> dict[str, Answer]:
+    def failures(self, keys: Sequence[str]) -> dict[str, KeptAnswer]:
         """The failures of these questions."""
         return {one.key: one for one in self._of(keys) if one.grade is None}
 
-    def keep(self, answer: Answer) -> None:
+    def keep(self, answer: KeptAnswer) -> None:
         """Keep an answer; it is on disk when this returns."""
         with self._lock, self._reading():
             marks = ", ".join("?" * len(COLUMNS))
@@ -115,14 +115,14 @@ class AnswerCache:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _of(self, keys: Sequence[str]) -> Iterator[Answer]:
+    def _of(self, keys: Sequence[str]) -> Iterator[KeptAnswer]:
         for start in range(0, len(keys), AT_ONCE):
             part = keys[start : start + AT_ONCE]
             with self._lock, self._reading():
                 rows = self._database.execute(
                     f"select {', '.join(COLUMNS)} from answers where key in ({', '.join('?' * len(part))})", part
                 ).fetchall()
-            yield from (Answer(*row) for row in rows)
+            yield from (KeptAnswer(*row) for row in rows)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

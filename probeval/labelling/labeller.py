@@ -22,11 +22,11 @@ from typing import Any
 
 from probeval.display import Record
 from probeval.errors import LabellingError
-from probeval.labelling.cache import Answer, AnswerCache
+from probeval.labelling.cache import AnswerCache, KeptAnswer
 from probeval.labelling.client import Again, Client, Refused, Reply
 from probeval.labelling.prompt import Prompt
 
-__all__ = ["Asked", "Given", "Labeller", "Prices", "Tokens", "WorkOnPairs", "day", "estimate_tokens"]
+__all__ = ["Asked", "Given", "Labeller", "TokenPrices", "Tokens", "WorkOnPairs", "day", "estimate_tokens"]
 
 BYTES = 4  # of UTF-8 per token, about: English has four letters, Chinese one or two signs
 FRAME = 8  # tokens that a server puts around a message, about
@@ -56,10 +56,10 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class Prices:
+class TokenPrices:
     """The prices of a million tokens of questions and of answers, in any currency.
 
-    >>> Prices(2.5, 10.0).of(Tokens(1_000_000, 10_000))
+    >>> TokenPrices(2.5, 10.0).of(Tokens(1_000_000, 10_000))
     2.6
     """
 
@@ -177,7 +177,7 @@ class Labeller(Record):
         """What asking a question once can take at most: a token has at least one byte."""
         return Tokens(len(question.encode(errors="replace")) + FRAME_AT_MOST, self.max_tokens)
 
-    def label(self, asked: Asked, answers: Sequence[Answer], reason: str = "") -> Given:
+    def label(self, asked: Asked, answers: Sequence[KeptAnswer], reason: str = "") -> Given:
         """The label of a pair from the answers about it."""
         graded = [one for one in answers if one.grade is not None]
         if not graded:
@@ -189,18 +189,18 @@ class Labeller(Record):
             grade = shares.index(max(shares))
         return Given(asked, grade, shares, "", graded[0].model, graded[0].without, graded[0].time)
 
-    def is_complete(self, answers: Sequence[Answer]) -> bool:
+    def is_complete(self, answers: Sequence[KeptAnswer]) -> bool:
         """Whether these kept answers are all that a pair needs: one with probabilities, or all samples."""
         return len(answers) == self.samples or any(one.shares for one in answers)
 
-    def read(self, asked: Asked, key: str, reply: Reply, sent: Tokens) -> Answer:
+    def read(self, asked: Asked, key: str, reply: Reply, sent: Tokens) -> KeptAnswer:
         """An answer as it is kept: a grade, or the reason why it is none."""
         grade, reason = self.prompt.grade(reply.text), ""
         if grade is None:
             cut = f" (cut off after {self.max_tokens} tokens: --max-tokens)" if reply.is_cut else ""
             said = " ".join(reply.text.split())
             reason = f"no grade{cut}: {said[:SHOWN]!r}" if said else f"no answer{cut}"
-        return Answer(
+        return KeptAnswer(
             key=key,
             query=asked.query,
             doc=asked.doc,
@@ -246,6 +246,8 @@ class WorkOnPairs:
         How often a request is repeated if the server is busy or cannot be reached.
     pause
         The seconds before the first repetition.
+    proven
+        Whether this labeller has given grades before: if not, failures alone end the work.
     """
 
     def __init__(
@@ -256,28 +258,30 @@ class WorkOnPairs:
         pairs: Sequence[Asked],
         *,
         parallel: int = 8,
-        prices: Prices | None = None,
+        prices: TokenPrices | None = None,
         budget: float | None = None,
         retries: int = 6,
         pause: float = FIRST_PAUSE,
+        proven: bool = False,
     ) -> None:
         self.labeller, self.client, self.cache, self.parallel = labeller, client, cache, parallel
-        self.prices, self.budget, self.retries, self.pause = prices or Prices(), budget, retries, pause
+        self.prices, self.budget, self.retries, self.pause = prices or TokenPrices(), budget, retries, pause
         self.used, self.unreported = Tokens(), 0
         self.ended = "complete"
         self._left = deque(pairs)
         self._done: queue.SimpleQueue[Given | None] = queue.SimpleQueue()
         self._change = threading.Condition()
         self._stopped = threading.Event()
-        self._spent = self._reserved = 0.0
+        self._reserved, self._in_flight = 0.0, 0
         self._resume = 0.0  # when a busy server may be asked again
-        self._requests = self._replies = self._graded = self._failed = 0
+        self._requests = self._replies = self._failed = 0
+        self._proven = proven
         self._error: Exception | None = None
 
     @property
     def cost(self) -> float:
         """What the requests so far cost."""
-        return self._spent
+        return self.prices.of(self.used)
 
     @property
     def requests(self) -> int:
@@ -341,7 +345,8 @@ class WorkOnPairs:
                     self._done.put(self._label(asked))
                 finally:
                     with self._change:
-                        self._reserved -= cost
+                        self._in_flight -= 1
+                        self._reserved = self._reserved - cost if self._in_flight else 0.0
                         self._change.notify_all()
         except Exception as error:  # of any kind: the thread that waits raises it
             self._error = self._error or error
@@ -355,10 +360,11 @@ class WorkOnPairs:
         with self._change:
             while self._left and not self._stopped.is_set():
                 cost = 0.0 if self.budget is None else self._highest(self._left[0])
-                if self.budget is None or self._spent + self._reserved + cost <= self.budget:
+                if self.budget is None or self.cost + self._reserved + cost <= self.budget:
                     self._reserved += cost
+                    self._in_flight += 1
                     return self._left.popleft(), cost
-                if not self._reserved:
+                if not self._in_flight:
                     self.ended = "budget"
                     return None
                 self._change.wait(LOOK)  # what is in flight may cost less than it could
@@ -383,7 +389,7 @@ class WorkOnPairs:
                 reply = self._reply(body, key, question)
             except Refused as refusal:
                 reason = str(refusal)
-                answer = Answer(key, asked.query, asked.doc, None, "", reason, "", "", 0, 0, time.time())
+                answer = KeptAnswer(key, asked.query, asked.doc, None, "", reason, "", "", 0, 0, time.time())
             else:
                 if reply is None:
                     return Given(asked, None, is_left=True)
@@ -448,27 +454,26 @@ class WorkOnPairs:
         """Count the tokens of a request."""
         with self._change:
             self.used += tokens
-            self._spent += self.prices.of(tokens)
             self.unreported += not reported
 
     def _charge_lost(self, question: str) -> bool:
         """Count a request that may be billed though its answer was lost; whether another one can be paid."""
         self._charge(self.labeller.estimated(question), reported=False)
-        if self.budget is None or self._spent + self._reserved <= self.budget:
+        if self.budget is None or self.cost + self._reserved <= self.budget:
             return True
         self.stop("budget")
         return False
 
-    def _count(self, answer: Answer) -> None:
+    def _count(self, answer: KeptAnswer) -> None:
         """Count an answer; failures alone, without any grade, end the work."""
         with self._change:
-            self._graded += answer.grade is not None
+            self._proven |= answer.grade is not None
             self._failed += answer.grade is None
-            hopeless = not self._graded and self._failed >= HOPELESS
+            hopeless = not self._proven and self._failed >= HOPELESS
         if hopeless:
             raise LabellingError(
-                f"{self.client.base_url}: none of the first {self._failed} pairs got a grade; the last: {answer.reason}. "
-                "See the question with --dry-run."
+                f"{self.client.base_url}: no grade for any of the first {self._failed} pairs, for the last: "
+                f"{answer.reason}. See the question with --dry-run."
             )
 
 
