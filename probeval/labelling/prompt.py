@@ -4,8 +4,9 @@ A prompt is a file of text. Its first line names the grades (``grades: 0 1 2 3``
 ``{query}`` and ``{document}`` stand for the two texts, in this order, and ``{guideline}`` for that of the campaign.
 Those that ship are in ``prompts/``.
 
-The texts are put in as JSON strings. A quotation mark or a line break in a text is escaped, so no text can end early
-and speak as the prompt; the only thing that is read as a grade is the answer of the model.
+The texts are put in as JSON strings. A quotation mark or a line break in a text is escaped, and so are signs that servers
+take for the end of a message (``<|im_end|>``, ``</s>``, ``[INST]``): no text can end early and speak as the prompt,
+and the only thing that is read as a grade is the answer of the model.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ __all__ = ["PROMPTS", "Prompt", "load_prompt"]
 PROMPTS = ("graded", "binary")
 GRADES = re.compile(r"grades:((?: [0-9]+)+)\s*")
 PLACE = re.compile(r"\{(guideline|query|document)\}")
+# What templates of chats put between messages; in a text, its first sign is escaped.
+BETWEEN = re.compile(
+    "<(?=[|\uff5c]|/?(?:s|bos|eos|pad|unk|sep|cls|mask|think|\\w*_of_\\w*)>)|\\[(?=/?[A-Z_]+\\])", re.IGNORECASE
+)
+UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029]")  # line breaks and controls that JSON leaves
 THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)  # what some models write before they answer
 # The grade alone, or after a word for it; "-1", "1.5" and "2 or 3" are none.
 ANSWER = re.compile(
@@ -115,7 +121,9 @@ class Prompt(Record):
 def _quoted(text: str) -> str:
     """A text as a JSON string: one line, with no quotation mark that ends it early."""
     shown = json.dumps(readable(text), ensure_ascii=False)
-    return shown.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085")
+    for signs in (BETWEEN, UNSEEN):
+        shown = signs.sub(lambda found: f"\\u{ord(found[0]):04x}", shown)
+    return shown
 
 
 def load_prompt(given: str | PathLike[str]) -> Prompt:
