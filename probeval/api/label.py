@@ -567,7 +567,8 @@ def _table(name: str, labeller: Labeller, given: Sequence[Given], before: LabelT
         frame[name] = [float(one.grade or 0) for one in given]
     described = {} if before is None else dict(before.descriptions)
     if old is not None:
-        frame = frame.set_index(["query", "doc"]).combine_first(old.set_index(["query", "doc"])).reset_index()
+        columns = list(dict.fromkeys([*old.columns, *frame.columns]))
+        frame = frame.set_index(["query", "doc"]).combine_first(old.set_index(["query", "doc"])).reset_index()[columns]
     if before is not None and (was_graded or was_shares):
         history |= History.read(before.provenance[name], labeller)
     scale = "probabilities" if f"{name}:0" in frame.columns else labeller.prompt.scale

@@ -4,9 +4,9 @@ A prompt is a file of text. Its first line names the grades (``grades: 0 1 2 3``
 ``{query}`` and ``{document}`` stand for the two texts, in this order, and ``{guideline}`` for that of the campaign.
 Those that ship are in ``prompts/``.
 
-The texts are put in as JSON strings. A quotation mark or a line break in a text is escaped, and so are signs that servers
-take for the end of a message (``<|im_end|>``, ``</s>``, ``[INST]``): no text can end early and speak as the prompt,
-and the only thing that is read as a grade is the answer of the model.
+The texts are put in as JSON strings. A quotation mark or a line break in a text is escaped, and so are signs that
+servers take for the end of a message (``<|im_end|>``, ``</s>``, ``[INST]``): no text can end early and speak as the
+prompt, and the only thing that is read as a grade is the answer of the model.
 """
 
 from __future__ import annotations

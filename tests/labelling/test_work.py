@@ -104,9 +104,11 @@ def test_a_busy_server_is_asked_again_after_the_time_that_it_says():
 
 
 def test_a_date_in_retry_after_is_a_time_too():
-    with serve(busy=1.0, retry_after="Wed, 21 Oct 2099 07:28:00 GMT") as server:
-        with pytest.raises(LabellingError, match=r"status 429, and it asks to wait [\d,]+ s"):
-            label(server, pairs(1))
+    with (
+        serve(busy=1.0, retry_after="Wed, 21 Oct 2099 07:28:00 GMT") as server,
+        pytest.raises(LabellingError, match=r"status 429, and it asks to wait [\d,]+ s"),
+    ):
+        label(server, pairs(1))
 
 
 def test_a_server_that_breaks_now_and_then_labels_all_in_the_end():
@@ -155,7 +157,8 @@ def test_a_reply_of_another_kind_is_a_failure(raw: bytes, reason: str):
 
 
 def test_strange_logprobs_make_no_strange_probabilities():
-    token = '{"token": "2", "logprob": -0.1, "top_logprobs": [{"token": "3", "logprob": NaN}, {"token": "x", "logprob": 5}]}'
+    others = '[{"token": "3", "logprob": NaN}, {"token": "x", "logprob": 5}]'
+    token = f'{{"token": "2", "logprob": -0.1, "top_logprobs": {others}}}'
     raw = f'{{"choices": [{{"message": {{"content": "2"}}, "logprobs": {{"content": [{token}]}}}}]}}'.encode()
     with serve(raw=raw) as server:
         (one,), work = label(server, pairs(1))
@@ -181,7 +184,7 @@ def test_a_server_that_never_gives_a_grade_ends_the_work():
 def test_an_address_without_a_server_is_said_at_once():
     server = serve().start()
     server.stop()
-    with pytest.raises(LabellingError, match="the connection was refused. Is this the address"):
+    with pytest.raises(LabellingError, match=r"the connection was refused\. Is this the address"):
         label(server, pairs(50))
 
 
@@ -224,7 +227,7 @@ def test_a_server_that_repeats_the_key_does_not_put_it_into_a_message(tmp_path: 
 
 def test_a_redirect_is_not_followed():
     with serve() as other, serve(redirect=f"{other.base_url}/chat/completions") as server:
-        with pytest.raises(LabellingError, match="redirects to http.*not followed"):
+        with pytest.raises(LabellingError, match=r"redirects to http.*not followed"):
             label(server, pairs(1), key=KEY)
         assert not other.asked
 
@@ -389,9 +392,7 @@ def measured(path: Path, n: int) -> tuple[float, float]:
 def test_sixteen_at_a_time_take_a_sixteenth_of_the_time_and_no_more_memory(tmp_path: Path):
     (_, few), (seconds, many) = measured(tmp_path, 1000), measured(tmp_path, 10_000)
     ratio = seconds / (10_000 * 0.1 / 16)
-    print(
-        f"10,000 labels in {seconds:.1f} s, {ratio:.3f} of the least; memory {few:.1f} MB at 1,000, {many:.1f} at 10,000"
-    )
+    print(f"10,000 labels in {seconds:.1f} s, {ratio:.3f} of the least; {few:.1f} MB at 1,000, {many:.1f} at 10,000")
     assert ratio <= 1.3
     assert many - few < 8
 
