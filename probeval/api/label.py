@@ -255,7 +255,7 @@ class LabelInputs(Work):
                 todo.sort(
                     key=lambda one: source.best_rank[one.query, one.doc]
                 )  # what the budget reaches, of all queries
-            self._announce(client, source, labeller, todo, prices)
+            self._announce(client, labeller, todo, expected, prices)
             work = WorkOnPairs(
                 labeller, client, cache, todo,
                 parallel=self.parallel, prices=prices, budget=self.budget, retries=self.retries, proven=bool(kept),
@@ -389,10 +389,15 @@ class LabelInputs(Work):
         return asked, without
 
     def _announce(
-        self, client: Client, source: Source, labeller: Labeller, todo: Sequence[Asked], prices: TokenPrices | None
+        self,
+        client: Client,
+        labeller: Labeller,
+        todo: Sequence[Asked],
+        expected: Tokens,
+        prices: TokenPrices | None,
     ) -> None:
         """Say which texts leave the machine and where they go, and what that costs."""
-        say, expected = self.reporter.say, _expected(todo, labeller)
+        say = self.reporter.say
         what = f"The texts of {len({a.query for a in todo}):,} queries and {len({a.doc for a in todo}):,} documents"
         if todo:
             leave = "go to" if client.is_local else "leave this machine, for"

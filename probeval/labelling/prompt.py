@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -101,14 +102,17 @@ class Prompt(Record):
 
     def question(self, query: str, query_text: str, document: str) -> str:
         """The text that is sent for a pair; texts are put in at once, so one that looks like a place is none."""
-        told = [self.guideline, self.query_guidelines.get(query, "").strip()]
-        guideline = "\n".join(filter(None, told))
+        guideline = "\n".join(filter(None, [self.guideline, self.query_guidelines.get(query, "").strip()]))
         parts = {
-            "guideline": f"The guideline of the assessors:\n{guideline}" if guideline else "",
+            "guideline": f"The guideline of the assessors:\n{guideline}",
             "query": _quoted(query_text),
             "document": _quoted(document[: self.longest]),
         }
-        return re.sub("\n{3,}", "\n\n", PLACE.sub(lambda place: parts[place[1]], self.text)).strip()
+        return PLACE.sub(lambda place: parts[place[1]], self.text if guideline else self._without_guideline).strip()
+
+    @cached_property
+    def _without_guideline(self) -> str:
+        return re.sub(r"\{guideline\}\n*", "", self.text)
 
     def grade(self, answer: str) -> int | None:
         """The grade that an answer gives; None if it gives none, or another one than the prompt names."""
@@ -121,9 +125,15 @@ class Prompt(Record):
 def _quoted(text: str) -> str:
     """A text as a JSON string: one line, with no quotation mark that ends it early."""
     shown = json.dumps(readable(text), ensure_ascii=False)
-    for signs in (BETWEEN, UNSEEN):
-        shown = signs.sub(lambda found: f"\\u{ord(found[0]):04x}", shown)
+    if "<" in shown or "[" in shown:
+        shown = BETWEEN.sub(_escaped, shown)
+    if not shown.isascii() or "\x7f" in shown:
+        shown = UNSEEN.sub(_escaped, shown)
     return shown
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    return f"\\u{ord(sign[0]):04x}"
 
 
 def load_prompt(given: str | PathLike[str]) -> Prompt:
