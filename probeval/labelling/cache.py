@@ -90,6 +90,9 @@ class AnswerCache:
                 raise DataError("it is a database of something else. Name another file with --cache.", path=path)
             self._database.execute(f"create table if not exists answers ({', '.join(COLUMNS)}, primary key (key))")
 
+    def __repr__(self) -> str:
+        return f"<AnswerCache: {self.path}>"
+
     def find(self, keys: Sequence[str]) -> dict[str, KeptAnswer]:
         """The answers to these questions that are grades."""
         return {one.key: one for one in self._of(keys) if one.grade is not None}

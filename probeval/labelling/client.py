@@ -68,8 +68,8 @@ class Refused(Exception):  # noqa: N818
     """A request that the server does not answer, and would not answer if asked again."""
 
 
-@dataclass(frozen=True)
-class Reply:
+@dataclass(frozen=True, repr=False)
+class Reply(Record):
     """The answer of a server.
 
     Parameters

@@ -90,8 +90,8 @@ class Asked:
     doc_text: str
 
 
-@dataclass(frozen=True)
-class Given:
+@dataclass(frozen=True, repr=False)
+class Given(Record):
     """What came of a pair: a grade, perhaps with the probabilities of all grades, or the reason why there is none."""
 
     asked: Asked
@@ -277,6 +277,9 @@ class WorkOnPairs:
         self._requests = self._replies = self._failed = 0
         self._proven = proven
         self._error: Exception | None = None
+
+    def __repr__(self) -> str:
+        return f"<WorkOnPairs: {len(self._left):,} left, {self._requests:,} requests, {self.ended}>"
 
     @property
     def cost(self) -> float:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from probeval.display import Record
+
 __all__ = ["Behaviour", "LoopbackServer", "texts_in"]
 
 NONSENSE = ("It depends.", "", "7", "1 or 2", "null", "-1", "\x00\x1b[2J", '{"grade": "high"}')
@@ -23,8 +25,8 @@ KEPT = 100  # headers of requests
 WRONG = 0.05  # the probability of each other grade in logprobs
 
 
-@dataclass(frozen=True)
-class Behaviour:
+@dataclass(frozen=True, repr=False)
+class Behaviour(Record):
     """How a server behaves.
 
     Parameters
@@ -132,6 +134,9 @@ class LoopbackServer:
         self._lock = threading.Lock()
         self._http = _Http(("127.0.0.1", port), _handler(self))
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+
+    def __repr__(self) -> str:
+        return f"<LoopbackServer: {self.base_url}, {self.asked.total():,} requests>"
 
     @property
     def base_url(self) -> str:
