@@ -6,7 +6,8 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -415,7 +416,7 @@ class LabelInputs(Work):
     def _labels(self, work: WorkOnPairs, n: int) -> list[Given]:
         """What comes of the pairs, with progress."""
         found, started = list[Given](), time.monotonic()
-        with work.interruptible():
+        with work.interruptible(), _kept(work, self.cache):
             for _, given in zip(self.reporter.track(range(n), "Labelling"), work.run(), strict=False):
                 found.append(given)
                 rate = len(found) / max(time.monotonic() - started, 1e-3)
@@ -442,6 +443,19 @@ class Source:
         np.minimum.at(best, self.runs.pairs[self.runs.retrieved], rank)
         labels = (self.runs.pool.label(pair) for pair in range(len(best)))
         return {(str(query), str(doc)): int(rank) for (query, doc), rank in zip(labels, best, strict=True)}
+
+
+@contextmanager
+def _kept(work: WorkOnPairs, cache: str | PathLike[str]) -> Iterator[None]:
+    """Add to an error that ends the work what is kept."""
+    try:
+        yield
+    except LabellingError as error:
+        if not work.used.answers:
+            raise
+        raise LabellingError(
+            f"{error} What was answered is kept in {cache}: the same command goes on from here."
+        ) from None
 
 
 def _of_campaign(store: str, name: str | None) -> Source:
