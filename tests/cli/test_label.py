@@ -320,3 +320,19 @@ def test_ctrl_c_ends_with_what_there_is_and_the_same_command_goes_on(folder, ser
     assert subprocess.run(list(map(str, command)), check=False, capture_output=True).returncode == 0
     assert sum(server.asked.values()) == n
     assert len(package.read_labels(tmp_path / "labels.csv").pool) == n
+
+
+@pytest.mark.slow
+def test_a_dry_run_of_a_whole_campaign_takes_seconds(data, tmp_path):
+    name = "trec-dl2019-passage"
+    command = [
+        sys.executable, "-m", "probeval", "label", data / name / "runs", "--base-url", "http://127.0.0.1:9/v1",
+        "--model", "llm", "--queries", data / f"queries-{name}.tsv", "--docs", data / f"docs-{name}.jsonl.gz",
+        "--only", data / name / "labels.tsv.gz", "--cache", tmp_path / "answers", "--dry-run", "--format", "json",
+    ]  # fmt: skip
+    before = os.times()
+    done = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
+    after = os.times()
+    assert json.loads(done.stdout)["left"] == 9260
+    # Of the processor, since others may use it too.
+    assert after.children_user + after.children_system - before.children_user - before.children_system < 5

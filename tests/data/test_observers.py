@@ -191,5 +191,5 @@ def test_a_written_table_of_labels_reads_back(tmp_path, name):
 @pytest.mark.parametrize("line", ["{", "[]", '{"kind": "machine"}', "7", '{"name": "llm", "scale": "big"}'])
 def test_a_wrong_description_in_front_of_labels_is_an_error(tmp_path, line):
     (tmp_path / "labels.csv").write_text(f"# labels by {line}\nquery,doc,llm\nq1,d1,2\n")
-    with pytest.raises(DataError, match="labels.csv"):
+    with pytest.raises(DataError, match=r"labels\.csv"):
         read_labels(tmp_path / "labels.csv")
