@@ -307,16 +307,18 @@ class WorkOnPairs:
         ]
         for thread in threads:
             thread.start()
-        running = len(threads)
+        running, looked = len(threads), time.monotonic()
         while running:
+            if time.monotonic() - looked >= LOOK:
+                self.client.expire()
+                looked = time.monotonic()
             try:
                 given = self._done.get(timeout=LOOK)
             except queue.Empty:
-                self.client.expire()
-            else:
-                running -= given is None
-                if given is not None:
-                    yield given
+                continue
+            running -= given is None
+            if given is not None:
+                yield given
         if self._error is not None:
             raise self._error
         yield from (Given(asked, None, is_left=True) for asked in self._left)

@@ -418,3 +418,27 @@ def test_json_of_the_server_is_that_of_the_protocol():
     document = json.loads(data)
     assert (status, document["object"], document["usage"]["completion_tokens"]) == (200, "chat.completion", 1)
     assert len(document["choices"][0]["logprobs"]["content"][0]["top_logprobs"]) == 4
+
+
+@pytest.mark.slow
+def test_a_table_is_served_on_the_command_line(tmp_path: Path):
+    (tmp_path / "grades.csv").write_text("query,doc,grade\nq1,d1,2\nq1,d2,0\n")
+    (tmp_path / "queries.tsv").write_text("q1\tgoldfish\nq2\tcats\n")
+    (tmp_path / "docs.tsv").write_text("d1\tthey grow\nd2\tcats\n")
+    command = [
+        sys.executable, "-m", "probeval.labelling", tmp_path / "grades.csv", "--queries", tmp_path / "queries.tsv",
+        "--docs", tmp_path / "docs.tsv", "--port", "0",
+    ]  # fmt: skip
+    child = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        said = child.stdout.readline()
+        assert "answers for 2 pairs" in said
+        client = Client(said.split()[0])
+        labeller = Labeller("my-llm", load_prompt("graded"))
+        reply = client.ask(labeller.body(labeller.prompt.question("q1", "goldfish", "they grow")))
+        client.close()
+        assert reply.text == "2"
+    finally:
+        child.kill()
+        child.communicate()
