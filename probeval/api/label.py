@@ -39,7 +39,7 @@ from probeval.labelling import (
     day,
     load_prompt,
 )
-from probeval.records import About, task
+from probeval.records import About, is_given, task
 from probeval.results import Result
 
 __all__ = ["LabelFailure", "LabelInputs", "LabelsMade", "label"]
@@ -249,7 +249,8 @@ class LabelInputs(Work):
         name = _column(self.llm, labeller.prompt.name) if self.column is None else self.column
         before = self._before(name, labeller)
         asked, textless = self._asked(source, before, name)
-        with AnswerCache(self.cache) as cache:
+        unused = self.dry_run and not Path(self.cache).exists()
+        with AnswerCache(":memory:" if unused else self.cache) as cache:
             todo, kept = _divided(asked, labeller, cache, failed=self.failed)
             expected = _expected(todo, labeller)
             if prices is not None and self.budget is not None and prices.of(expected) > self.budget and not self.only:
@@ -316,6 +317,8 @@ class LabelInputs(Work):
         """What is labelled: runs, or a campaign."""
         place = alone(self.runs)
         if isinstance(place, (str, PathLike)) and is_store(str(place)):
+            if is_given(self, "depth"):
+                raise DataError("--depth is for runs; a campaign has a pool of its own. Leave it out.")
             source = _of_campaign(str(place), self.name)
             own = as_text_mapping(self.queries, "query")
             return source if own is None else replace(source, queries={**source.queries, **own})

@@ -93,7 +93,7 @@ def test_a_dry_run_sends_nothing_and_shows_what_would_be_sent(label, folder, ser
     found = label("--dry-run", "--price-in", 2, "--price-out", 8, "--format", "json")
     data = json.loads(found.out)
     assert not server.asked
-    assert not (tmp_path / "labels.csv").exists()
+    assert not list(tmp_path.iterdir())
     assert (data["ended"], data["left"], data["kept"]) == ("dry run", n_pairs(folder), 0)
     assert data["expected_cost"] == (2 * data["expected_tokens_in"] + 8 * data["expected_tokens_out"]) / 1e6
     assert 'Query: "words of q1"' in data["example"]
@@ -257,8 +257,9 @@ def test_trust_says_how_labels_were_made(label, probeval, folder, tmp_path):
 def test_a_report_says_how_labels_were_made(label, probeval, folder, tmp_path):
     label()
     about = ("--labels", tmp_path / "labels.csv", "--metric", "P@5", "--scale", "graded:2")
-    assert probeval("report", folder / "mine", *about, "-o", tmp_path / "report.html").code == 0
-    assert f"{NAME}: model my-llm; prompt graded " in (tmp_path / "report.html").read_text()
+    for runs in ([folder / "mine"], sorted((folder / "mine" / "runs").iterdir())[:2]):  # two have a report of their own
+        assert probeval("report", *runs, *about, "-o", tmp_path / "report.html").code == 0
+        assert "model my-llm; prompt graded " in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
