@@ -87,6 +87,7 @@ class AnswerCache:
             self._database.execute("pragma synchronous = normal")
             known = {name for (name,) in self._database.execute("select name from sqlite_master where type = 'table'")}
             if known - {"answers"}:
+                self._database.close()
                 raise DataError("it is a database of something else. Name another file with --cache.", path=path)
             self._database.execute(f"create table if not exists answers ({', '.join(COLUMNS)}, primary key (key))")
 
