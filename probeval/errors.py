@@ -6,6 +6,7 @@
     ├── CampaignError  a step that a campaign does not allow
     ├── DataError      a file or table that cannot be read as expected
     ├── FeatureError   no such feature, or nothing to compute it from
+    ├── LabellingError a server of labels that cannot be used, or that refuses the work
     ├── MetricError    no such measure, or a parameter it does not take
     ├── ModelError     a model that cannot be fitted, loaded or applied
     ├── ReliabilityError  a study that the scores do not allow
@@ -32,6 +33,7 @@ __all__ = [
     "CampaignError",
     "DataError",
     "FeatureError",
+    "LabellingError",
     "MetricError",
     "ModelError",
     "ProbevalError",
@@ -75,6 +77,10 @@ class DataError(ProbevalError):
 
 class FeatureError(ProbevalError):
     """No such feature, or nothing to compute it from."""
+
+
+class LabellingError(ProbevalError):
+    """A server of labels that cannot be used, or that refuses the work."""
 
 
 class MetricError(ProbevalError):

@@ -61,6 +61,9 @@ class Reporter:
         """Return the items of some work, one after another; ``title`` says what is done with them."""
         return iter(work)
 
+    def beside(self, text: str) -> None:
+        """Receive what stands beside the progress of the present work, such as its rate."""
+
     def say(self, text: str) -> None:
         """Receive a remark on the data, the model or the result."""
 

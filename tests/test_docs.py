@@ -258,6 +258,7 @@ PARTS = (
     "studies",
     "studies.pools",
     "simulation",
+    "labelling",
     "campaign",
     "web",
     "reliability",

@@ -11,6 +11,7 @@ from probeval.api.evaluation import Evaluation, NextPairs
 from probeval.api.evidence import Evidence, as_collection, select_model
 from probeval.api.fit import fit
 from probeval.api.gate import Gate, gate
+from probeval.api.label import label
 from probeval.api.meta import meta_study
 from probeval.api.partition import partition
 from probeval.api.plan import plan
@@ -37,6 +38,7 @@ __all__ = [
     "fit",
     "gate",
     "gstudy",
+    "label",
     "meta_study",
     "next_pairs",
     "partition",

@@ -169,6 +169,10 @@ class NextInputs(WorkOnParts, ChoosingByErrors, Distribution, Evidence):
     _: KW_ONLY
     policy: Policy = "gain"
     systems: Systems = "all"
+    labeller: Annotated[
+        str | None,
+        About("Choose pairs for this labeller, not for people: those that its labels lack most.", metavar="NAME"),
+    ] = None
 
     def run(self) -> NextPairs:
         """The pairs."""
@@ -179,7 +183,9 @@ class NextInputs(WorkOnParts, ChoosingByErrors, Distribution, Evidence):
             self.reporter.say("The next pairs are chosen among all pairs at once: in one process.")
             where = {"jobs": None, "scheduler": None}
         evaluation = part(self, EvaluationInputs, metric=measure, **where).run()
-        return evaluation.next(self.n, policy=self.policy, goal=self.goal, stop=rules, explore=self.explore)
+        return evaluation.next(
+            self.n, policy=self.policy, goal=self.goal, stop=rules, explore=self.explore, labeller=self.labeller
+        )
 
 
 def judged_systems(collection: Collection, depth: int, reporter: Reporter) -> Collection:

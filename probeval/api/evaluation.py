@@ -43,7 +43,7 @@ from probeval.ties import TIE
 if TYPE_CHECKING:
     from probeval.reports import Page
     from probeval.satisfaction import Agreement, SatMapping
-    from probeval.selection import Fairness, JudgingState, Stopping, StoppingCheck
+    from probeval.selection import Batch, Fairness, JudgingState, Stopping, StoppingCheck
 
 __all__ = ["RANKING_DRAWS", "CheckedStop", "Evaluation", "Evaluations", "NextPair", "NextPairs"]
 
@@ -163,6 +163,7 @@ class Evaluation(Result):
         goal: str = "ranking",
         stop: Stopping | str | None = None,
         explore: float | None = None,
+        labeller: str | None = None,
     ) -> NextPairs:
         """The next ``n`` pairs to judge, best first; none once the stopping rule holds.
 
@@ -176,10 +177,14 @@ class Evaluation(Result):
             A stopping rule such as ``confidence=.95,budget=500``.
         explore
             The share of judgments spent on random pairs; by default that of the policy for the goal.
+        labeller
+            Choose pairs for this labeller, by its column of labels or the name that it will have: those whose label,
+            with its errors, is expected to tell most, among those that it has not labelled.
         """
         from probeval.selection import Stopping
 
-        return NextPairs(self, self.judging(policy, goal=goal, explore=explore), n, Stopping.parse(stop))
+        state = self.judging(policy, goal=goal, explore=explore)
+        return NextPairs(self, state, n, Stopping.parse(stop), UNSET if labeller is None else labeller)
 
     def judging(self, policy: str = "gain", *, goal: str = "ranking", explore: float | None = None) -> JudgingState:
         """The state of a judging from here on; the parameters are those of :meth:`next`."""
@@ -372,9 +377,11 @@ class NextPairs(Result):
     state: JudgingState  # that the pairs are chosen from, with its policy and goal
     asked: int  # the number of pairs asked for
     stopping: Stopping
+    labeller: Annotated[str | UnsetType, "The labeller that the pairs are for, if they are not for people."] = UNSET
 
     def _headline(self) -> str:
-        return f"{len(self.chosen)} pairs to judge next, by {self.policy}"
+        what = "judge" if self.labeller is UNSET else "label"
+        return f"{len(self.chosen)} pairs to {what} next, by {self.policy}"
 
     @key
     def metric(self) -> str:
@@ -449,9 +456,7 @@ class NextPairs(Result):
     @key.named("next")
     def chosen(self) -> tuple[NextPair, ...]:
         """The pairs, the best first."""
-        left = self.stopping.left(len(self.state.judgments))
-        n = 0 if self.check.reached else self.asked if left is None else min(self.asked, left)
-        batch = self.state.next(n)
+        batch = self._batch()
         places, context = batch.pairs, self.state.context
         known = self.state.prediction.relevance.take(places).to_frame().iloc[places.argsort().argsort()]
         return rows(
@@ -464,6 +469,16 @@ class NextPairs(Result):
             best_rank=context.best_rank[places] + 1,
             probability=[None if np.isnan(p) else p for p in batch.probability.tolist()],
         )
+
+    def _batch(self) -> Batch:
+        """The pairs by position; a budget of judgments is not for labels."""
+        n = 0 if self.check.reached else self.asked
+        if isinstance(self.labeller, str):
+            from probeval.selection import choose_for_labeller
+
+            return choose_for_labeller(self.state, self.labeller, n)
+        left = self.stopping.left(len(self.state.judgments))
+        return self.state.next(n if left is None else min(n, left))
 
     def hand_out(self, tool: str, folder: str | PathLike[str], *, queries: Any = None, docs: Any = None) -> list[Path]:
         """Write the pairs as the files that a judging tool takes; return their paths.
@@ -507,6 +522,13 @@ class NextPairs(Result):
             lines.append(f"The target is met ({'; '.join(check.reasons)}): no more judgments are needed.")
         elif not state.open.any():
             lines.append("Every pair is judged.")
+        elif isinstance(self.labeller, str):
+            from probeval.selection import label_correlation
+
+            r = label_correlation(state, self.labeller)
+            lines.append(f"The labels of {self.labeller} have an expected correlation of {r:.2f} with relevance.")
+            if not self.check.reached and len(self.chosen) < self.asked:
+                lines.append(f"{self.labeller} has labelled all other pairs that are not judged.")
         elif state.draws_from_sides:
             lines.append(
                 f"{state.judging.explore:.0%} of the pairs are drawn at random from both sides of the comparison, with "

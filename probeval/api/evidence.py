@@ -315,6 +315,10 @@ class Remarks(Reporter):
         """Return the items of some work, as the other reporter does."""
         return self.reporter.track(work, title)
 
+    def beside(self, text: str) -> None:
+        """Pass on what stands beside the progress."""
+        self.reporter.beside(text)
+
     def say(self, text: str) -> None:
         """Keep a remark, and pass it on."""
         self.notes.append(text)

@@ -39,6 +39,7 @@ ORDER = (
     "evaluate",
     "plan",
     "next",
+    "label",
     "simulate",
     "campaign",
     "judge",

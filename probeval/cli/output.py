@@ -73,6 +73,7 @@ class Messages(Reporter):
         self.quiet = quiet
         self.said: set[str] = set()  # so that a result does not repeat a remark
         self._spinner: RichProgress | None = None
+        self._beside: Callable[[str], None] | None = None
 
     def say(self, text: str, *, bold: bool = False) -> None:
         """Print a message."""
@@ -111,12 +112,29 @@ class Messages(Reporter):
     def track(self, work: Sequence[T], title: str) -> Iterable[T]:
         """The items of work, with a progress bar on a terminal."""
         self._stop()
-        if not self.on_terminal:
-            return iter(work)
-        from rich.console import Console
-        from rich.progress import track
+        return self._shown(work, title) if self.on_terminal else iter(work)
 
-        return track(work, description=title, console=Console(stderr=True), transient=True)
+    def _shown(self, work: Sequence[T], title: str) -> Iterable[T]:
+        """The items of work, with a progress bar."""
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
+            TimeRemainingColumn(elapsed_when_finished=True), TextColumn("{task.fields[beside]}", markup=False),
+        )  # fmt: skip
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(title, total=len(work), beside="")
+            self._beside = lambda text: bar.update(task, beside=text)
+            for item in work:
+                yield item
+                bar.advance(task)
+        self._beside = None
+
+    def beside(self, text: str) -> None:
+        """Show a text beside the progress bar, on a terminal."""
+        if self._beside is not None:
+            self._beside(text)
 
     def warned(self, work: Callable[[], T]) -> T:
         """The result of some work; its warnings go to stderr."""

@@ -21,7 +21,7 @@ from probeval.data.files import find, refuse_partitions, run_files, stem, write_
 from probeval.data.formats import FileFormat, ReadOptions, find_format, format_named
 from probeval.data.judgments import Judgments, on_scale
 from probeval.data.magnitudes import Magnitudes, read_magnitudes
-from probeval.data.observers import read_observers
+from probeval.data.observers import OBSERVER_COLUMNS, read_observers
 from probeval.data.problem import Problem
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
@@ -518,7 +518,7 @@ def write_campaign(collection: Collection, folder: PathName) -> None:
         _write_tsv(path / "labels.tsv", [table.columns, *((query, doc, *row) for query, doc, row in pairs)])
         described = [astuple(observer) for observer in collection.labels.descriptions.values()]
         if described:
-            _write_tsv(path / "observers.tsv", [("name", "kind", "family", "scale"), *described])
+            _write_tsv(path / "observers.tsv", [OBSERVER_COLUMNS, *described])
     for name, answers in (("preferences.csv", collection.answers), ("magnitudes.csv", collection.magnitudes)):
         if answers is not None and len(answers):
             write_bytes(path / name, csv_text(answers.to_frame()).encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,10 +16,21 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
+from probeval.data.files import first_bytes
 from probeval.data.judgments import Judgments
 from probeval.data.observers import MOST_GRADE, ObserverSpec, describe_observer
 from probeval.data.pool import Pool
-from probeval.data.tables import cell_text, column, ids, is_text_column, numbers, read_table
+from probeval.data.spreadsheets import csv_text
+from probeval.data.tables import (
+    ABOUT_OBSERVER,
+    cell_text,
+    column,
+    ids,
+    is_text_column,
+    numbers,
+    observers_before,
+    read_table,
+)
 from probeval.display import Described, Table, fact_table
 from probeval.errors import DataError, ProbevalWarning, did_you_mean
 
@@ -166,8 +178,16 @@ class LabelTable(Described):
             for s in self.sources
         )
 
+    @property
+    def provenance(self) -> dict[str, str]:
+        """How the labels of each source were made, where that is known."""
+        found = {s: self.descriptions[s].provenance for s in self.sources if s in self.descriptions}
+        return {source: text for source, text in found.items() if text}
+
     def described(self, given: Mapping[str, Mapping[str, str] | ObserverSpec]) -> LabelTable:
         """The same labels with descriptions of their observers; names without labels are passed over.
+
+        What a description leaves out stays as it was described before.
 
         Raises
         ------
@@ -180,9 +200,13 @@ class LabelTable(Described):
         >>> [observer.kind for observer in labels.described({"ann": {"kind": "person"}}).observers]
         ['person', 'machine']
         """
-        known = {
-            s: describe_observer(s, self.given_by(s), given[s], pool=self.pool) for s in self.sources if s in given
+        before = {s: asdict(spec) for s, spec in self.descriptions.items()}
+        whole = {
+            s: before.get(s, {}) | {k: v for k, v in _as_mapping(given[s]).items() if v}
+            for s in self.sources
+            if s in given
         }
+        known = {s: describe_observer(s, self.given_by(s), spec, pool=self.pool) for s, spec in whole.items()}
         return replace(self, descriptions={**self.descriptions, **known})
 
     def given_by(self, source: str) -> Floats:
@@ -242,6 +266,22 @@ class LabelTable(Described):
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair: query, doc, and one column per source, or per grade of a source's probabilities."""
         return self.pool.to_frame().assign(**self._columns())
+
+    def to_csv(self, *, separator: str = ",") -> str:
+        """Return the table as CSV that :func:`read_labels` reads, the descriptions of its observers in front.
+
+        Each description is a comment: ``# labels by`` and JSON.
+
+        >>> described = {"llm": ObserverSpec("llm", scale="binary", provenance="llm-1; prompt binary; 2026-01-31")}
+        >>> table = LabelTable(Pool.of(["q1"], ["d1"]), ("llm",), np.array([[1.0]]), descriptions=described)
+        >>> print(table.to_csv())
+        # labels by {"name": "llm", "kind": ..., "scale": "binary", "provenance": "llm-1; prompt binary; 2026-01-31"}
+        query,doc,llm
+        q1,d1,1
+        """
+        about = [f"{ABOUT_OBSERVER.decode()}{json.dumps(asdict(o))}\n" for o in self.descriptions.values()]
+        cells = {name: ["" if np.isnan(v) else f"{v:.10g}" for v in column] for name, column in self._columns().items()}
+        return "".join(about) + csv_text(self.pool.to_frame().assign(**cells), separator=separator)
 
     def _columns(self) -> dict[str, Floats]:
         columns = {}
@@ -334,6 +374,10 @@ class PairVectors:
         return np.asarray(product.toarray() if isinstance(product, csr_array) else product)
 
 
+def _as_mapping(given: Mapping[str, str] | ObserverSpec) -> Mapping[str, str]:
+    return asdict(given) if isinstance(given, ObserverSpec) else given
+
+
 def _or_missing(rows: Floats, at: Ints) -> Floats:
     """The rows at these positions, NaN for -1."""
     return np.vstack([rows, np.full((1, rows.shape[1]), np.nan)])[at]
@@ -390,8 +434,23 @@ def read_label_table(path: str | PathLike[str]) -> LabelTable:
 
     A source that gives probabilities of the grades 0..M has one column per grade, ``NAME:0`` to ``NAME:M``, and each
     row of these sums to 1. Columns of text, such as explanations, are passed over, with a warning that names them.
+    Lines in front of a table in text may describe observers: ``# labels by`` and JSON, as
+    :meth:`LabelTable.to_csv` writes them.
     """
-    return labels_from_table(read_table(Path(path)), path=Path(path))
+    file = Path(path)
+    table = labels_from_table(read_table(file), path=file)
+    given = dict[str, dict[str, str]]()
+    for line in observers_before(first_bytes(file))[0]:
+        try:
+            spec = json.loads(line)
+            given[spec.pop("name")] = {str(k): str(v) for k, v in spec.items()}
+        except (ValueError, AttributeError, KeyError, TypeError):
+            raise DataError(
+                f'after "{ABOUT_OBSERVER.decode()}" comes JSON such as {{"name": "llm", "scale": "binary"}}, got '
+                f"{line!r:.60}. Correct the line, or take it out.",
+                path=file,
+            ) from None
+    return table.described(given)
 
 
 def labels_from_table(table: pd.DataFrame, *, path: Path | None = None) -> LabelTable:

@@ -23,7 +23,14 @@ from probeval.data.quepid import quepid_book, quepid_tasks, read_quepid
 from probeval.data.rank_eval import rank_eval_request, read_rank_eval_ratings, read_rank_eval_runs
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.data.tables import column_names, judgments_from_table, names_grades, read_table, runs_from_table
+from probeval.data.tables import (
+    ABOUT_OBSERVER,
+    column_names,
+    judgments_from_table,
+    names_grades,
+    read_table,
+    runs_from_table,
+)
 from probeval.data.tasks import OpenPair, WriteOptions
 from probeval.data.trec import qrels_text, read_qrels, read_trec_runs
 from probeval.display import Record
@@ -282,6 +289,8 @@ FORMATS: list[FileFormat[Any]] = [
         "a table with query, doc and one column of numbers per observer, or one per grade for probabilities: labels",
         LabelTable,
         lambda path, _: read_label_table(path),
+        suffixes=(".csv", ".tsv"),
+        matches=lambda path: first_bytes(path).startswith(ABOUT_OBSERVER),  # other tables of labels are named as such
     ),
     FileFormat(
         "answers",

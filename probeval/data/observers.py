@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,20 @@ from probeval.data.pool import Pool
 from probeval.data.tables import cell_text, read_table
 from probeval.errors import DataError, ProbevalWarning, did_you_mean
 
-__all__ = ["KINDS", "MOST_GRADE", "ObserverSpec", "as_observers", "describe_observer", "read_observers"]
+__all__ = [
+    "KINDS",
+    "MOST_GRADE",
+    "OBSERVER_COLUMNS",
+    "ObserverSpec",
+    "as_observers",
+    "describe_observer",
+    "read_observers",
+]
 
 KINDS = ("machine", "similarity", "person")
 MOST_GRADE = 10  # integers above it are numbers, such as counts or percentages
 SCALES = f"binary, graded:M (integers 0..M, M up to {MOST_GRADE}), number, probabilities"
-COLUMNS = ("name", "kind", "family", "scale")
+OBSERVER_COLUMNS = ("name", "kind", "family", "scale", "provenance")
 GRADED = re.compile(r"graded:([1-9]\d*)")
 
 Given = Mapping[str, "Mapping[str, str] | ObserverSpec"]
@@ -44,6 +52,8 @@ class ObserverSpec:
         default the name up to the first ``_`` or ``-``.
     scale
         ``"binary"`` (0 and 1), ``"graded:M"`` (integers 0..M), ``"number"``, or ``"probabilities"`` (of each grade).
+    provenance
+        How the labels were made, in words: the model and its version, the prompt, settings, the date.
 
     Examples
     --------
@@ -55,6 +65,7 @@ class ObserverSpec:
     kind: str = "machine"
     family: str = ""
     scale: str = "number"
+    provenance: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -97,7 +108,7 @@ def describe_observer(
     values
         Its labels, NaN where missing, shape (pair,); or its probabilities, shape (pair, level).
     given
-        A description, complete or not: any of ``kind``, ``family`` and ``scale``.
+        A description, complete or not: any of ``kind``, ``family``, ``scale`` and ``provenance``.
     pool
         The labelled pairs, to name the pair in an error.
 
@@ -114,7 +125,7 @@ def describe_observer(
     ObserverSpec(name='ann', kind='person', family='ann', scale='graded:3')
     """
     known = asdict(given) if isinstance(given, ObserverSpec) else dict(given or {})
-    known = {key: value for key, value in known.items() if key in COLUMNS[1:] and value}
+    known = {key: value for key, value in known.items() if key in OBSERVER_COLUMNS[1:] and value}
     spec = ObserverSpec(name, **{"scale": _inferred_scale(values), **known})
     if (spec.scale == "probabilities") != (values.ndim == 2):
         has = "probabilities of grades" if values.ndim == 2 else "one label per pair"
@@ -154,7 +165,7 @@ def _off_scale(values: Floats, spec: ObserverSpec) -> Bools:
 
 
 def read_observers(path: str | PathLike[str]) -> dict[str, dict[str, str]]:
-    """Read descriptions of observers from a table: ``name`` and any of ``kind``, ``family`` and ``scale``.
+    """Read descriptions of observers from a table: ``name`` and any of ``kind``, ``family``, ``scale``, ``provenance``.
 
     An empty cell leaves the value to :func:`describe_observer`. Other columns are not used, which a warning says.
     """
@@ -167,13 +178,13 @@ def observers_from_table(table: pd.DataFrame, *, path: Path | None = None) -> di
     if "name" not in by_name:
         got = ", ".join(repr(str(c)) for c in table.columns)
         raise DataError(f"no column 'name'. Expected name, and any of kind, family and scale; got {got}.", path=path)
-    unknown = [str(c) for name, c in by_name.items() if name not in COLUMNS]
+    unknown = [str(c) for name, c in by_name.items() if name not in OBSERVER_COLUMNS]
     if unknown:
         where = "" if path is None else f"{path}: "
         warnings.warn(
             f"{where}columns that describe no observer are not used: {', '.join(unknown)}.", ProbevalWarning, 3
         )
-    cells = {c: [cell_text(v).strip() for v in table[by_name[c]]] for c in COLUMNS if c in by_name}
+    cells = {c: [cell_text(v).strip() for v in table[by_name[c]]] for c in OBSERVER_COLUMNS if c in by_name}
     given: dict[str, dict[str, str]] = {}
     for row, name in enumerate(cells["name"]):
         if name in given:
@@ -202,5 +213,5 @@ def as_observers(given: Any) -> dict[str, dict[str, str]]:
             )
         described = {name: asdict(s) if isinstance(s, ObserverSpec) else s for name, s in given.items()}
         rows = [{**s, "name": name} for name, s in described.items()]
-        given = pd.DataFrame(rows, columns=None if rows else COLUMNS, dtype=object)
+        given = pd.DataFrame(rows, columns=None if rows else OBSERVER_COLUMNS, dtype=object)
     return observers_from_table(given)

@@ -30,6 +30,7 @@ from probeval.data.spreadsheets import restored, restored_cell
 from probeval.errors import DataError
 
 __all__ = [
+    "ABOUT_OBSERVER",
     "as_frame",
     "cell_text",
     "column_names",
@@ -39,6 +40,7 @@ __all__ = [
     "names_grades",
     "names_pairs",
     "numbers",
+    "observers_before",
     "read_table",
     "runs_from_object",
 ]
@@ -68,6 +70,8 @@ NAMES = {
 }
 CONTROLS = ("gold", "repeat")  # purposes of answers that check an assessor, in exports of campaigns
 TRIPLES = ("system", "query", "doc")
+# In front of a table of labels: the description of an observer as JSON, one per line.
+ABOUT_OBSERVER = b"# labels by "
 MOST_FLOAT = int(np.finfo(float).max)
 MOST_SHOWN = 60  # characters of a wrong value in an error
 NOT_IN_IDS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -104,11 +108,24 @@ def _check_names(names: Sequence[str], path: Path) -> None:
         raise DataError(f"two columns are called {twice!r:.60}. Rename one.", path=path)
 
 
+def observers_before(data: bytes) -> tuple[list[str], bytes]:
+    r"""The descriptions of observers in front of a table in text, and the table itself.
+
+    >>> observers_before(b'# labels by {"name": "llm"}\\nquery,doc,llm\\n')
+    (['{"name": "llm"}'], b'query,doc,llm\\n')
+    """
+    lines, data = list[str](), data.removeprefix(b"\xef\xbb\xbf")
+    while data.startswith(ABOUT_OBSERVER):
+        line, _, data = data.partition(b"\n")
+        lines.append(line.removeprefix(ABOUT_OBSERVER).decode("utf-8", "replace").strip())
+    return lines, data
+
+
 def column_names(path: Path) -> list[str]:
     """The names of a table's columns in lower case, from its first row alone where the format allows that."""
     kind = suffix(path)
     if kind != ".parquet":
-        first = first_bytes(path).decode("utf-8-sig", "replace").lstrip().splitlines()[:1]
+        first = observers_before(first_bytes(path))[1].decode("utf-8-sig", "replace").lstrip().splitlines()[:1]
         names = _json_keys(first) if kind == ".jsonl" else next(csv.reader(first, delimiter=_separator(path)), [])
         if names:
             return [restored_cell(name).strip().lower() for name in names]
@@ -133,6 +150,7 @@ def _separator(path: Path) -> str:
 
 def _read_csv(path: Path, data: bytes, *, triples: bool, separator: str) -> pd.DataFrame:
     kind = "tsv" if separator == "\t" else "csv"
+    data = observers_before(data)[1]
     lines = data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").splitlines() or [b""]
     first = lines[0].decode("utf-8", "replace").split(separator)
     header = FIRST_ROW.match(data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n"))

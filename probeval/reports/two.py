@@ -123,6 +123,9 @@ def labels(found: ReportResults) -> tuple[Section, ...]:
     parts: list[Part] = [Prose(sentence) for sentence in used.sentences()]
     if used.used:
         parts.append(Table(shown.fillna({"known": "-"}), caption))
+    collection = found.state.judging.collection
+    made = {} if collection.labels is None else collection.labels.provenance
+    parts += [Prose(f"How the labels of {source} were made: {text}.") for source, text in made.items()]
     return (Section("labels", "Labels", tuple(parts)),)
 
 

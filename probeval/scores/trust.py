@@ -113,8 +113,9 @@ class TrustReport(Result):
         )
 
     def sentences(self) -> tuple[str, ...]:
-        """Who is favoured, what else is in doubt, and whether that is known."""
-        return tuple(f"{o.observer.name}: {o.finding}" for o in self.observers)
+        """Who is favoured, what else is in doubt, whether that is known, and how labels were made."""
+        made = (f"{o.observer.name}: {o.observer.provenance}." for o in self.observers if o.observer.provenance)
+        return (*(f"{o.observer.name}: {o.finding}" for o in self.observers), *made)
 
 
 def trust(estimate: ScoreEstimate, *, margin: float = MARGIN, reporter: Reporter = SILENT) -> TrustReport:

@@ -15,6 +15,7 @@ from probeval.selection.errors import (
 from probeval.selection.fairness import Fairness, fairness
 from probeval.selection.goals import GOALS, Goal
 from probeval.selection.judging import Judging, JudgingState
+from probeval.selection.labellers import choose_for_labeller, label_correlation, label_noise
 from probeval.selection.pairs import ASK, Questions, next_questions
 from probeval.selection.policies import EXPLORE, EXPLORE_SIDES, POLICIES, Policy, PolicyFunction, register_policy
 from probeval.selection.reuse import (
@@ -64,9 +65,12 @@ __all__ = [
     "StoppingTarget",
     "audit",
     "choose",
+    "choose_for_labeller",
     "fairness",
     "foresee",
     "judge_later",
+    "label_correlation",
+    "label_noise",
     "measure_later",
     "model_kind",
     "narrowing",

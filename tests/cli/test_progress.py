@@ -71,3 +71,27 @@ def test_estimates_grow_with_the_work(collection):
     assert plans[0] == pytest.approx(2 * plans[1])
     twice = plan_estimate(collection, queries=[5, 5], depths=[10], options=1, paths=8, jobs=1)
     assert twice.seconds == pytest.approx(2 * plans[0])
+
+
+def test_a_progress_bar_has_room_for_a_rate_beside_it(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    messages = Messages(quiet=False)
+    messages.beside("nothing goes on yet")
+    for number in messages.track(range(3), "Labelling"):
+        messages.beside(f"{number + 7}.5 labels/s, cost 0.{number}")
+    messages.beside("it is over")
+    text = stream.getvalue()
+    assert "Labelling" in text
+    assert "9.5 labels/s, cost 0.2" in text
+    assert "nothing" not in text
+    assert "over" not in text
+
+
+def test_a_pipe_gets_no_progress(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    messages = Messages(quiet=False)
+    for _ in messages.track(range(3), "Labelling"):
+        messages.beside("1 label/s")
+    assert stream.getvalue() == ""

@@ -37,6 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "scores.csv").write_text("system,q1,q2,q3\na,.5,.6,.9\nb,.2,.4,.5\nc,.3,.2,.1\n")
     (place / "votes.csv").write_text("query,doc,worker,label,gold\nq,a,v,1,1\nq,a,w,1,1\nq,b,v,0,\nq,b,w,-2,\n")
     (place / "answers.csv").write_text("query,left,right,left_number,right_number\nq,a,b,2,1\n")
+    (place / "docs.tsv").write_text("doc\ttext\nd002\ttwo\n")
     (place / "queries.tsv").write_text("query\ttext\nq1\tone\n")
     return place
 
@@ -76,6 +77,17 @@ CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
             *runs(f, qrels="part.txt"), "--metric", "DCG@5", "--target", "confidence=.8,erho2=.5", "--jobs", 1,
             *UNIFORM,
         ],
+    ),
+    "label": (
+        "label",
+        lambda f: [
+            f / "first" / "runs", "--base-url", "http://127.0.0.1:9/v1", "--model", "llm",
+            "--queries", f / "queries.tsv", "--docs", f / "docs.tsv", "--cache", ":memory:", "--dry-run",
+        ],
+    ),
+    "next for a labeller": (
+        "next",
+        lambda f: [*runs(f, qrels="part.txt"), "--metric", "DCG@5", "-n", 3, "--labeller", "llm"],
     ),
     "next": ("next", lambda f: [*runs(f, qrels="part.txt"), "--metric", "DCG@5", "-n", 3, *UNIFORM]),
     "next, fairness": (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from probeval.data import LabelTable, ObserverSpec, Pool, describe_observer, read_observers
+from probeval.data import LabelTable, ObserverSpec, Pool, as_labels, describe_observer, read_labels, read_observers
+from probeval.data.files import write_bytes
 from probeval.data.observers import as_observers
 from probeval.errors import DataError, ProbevalWarning
 
@@ -149,3 +152,44 @@ def test_observers_in_memory(put):
     assert as_observers({}) == {}
     with pytest.raises(DataError, match="observer 'ann': expected a mapping such as"):
         as_observers({"ann": "person"})
+
+
+def test_a_table_of_labels_may_say_how_it_was_made(tmp_path):
+    path = tmp_path / "labels.csv"
+    about = {"name": "llm", "family": "gpt", "scale": "graded:3", "provenance": "llm-1, prompt a, 2026-01-31"}
+    path.write_text(f"# labels by {json.dumps(about)}\nquery,doc,llm,ann\nq1,007,2,1\n")
+    table = read_labels(path)
+    assert table.provenance == {"llm": "llm-1, prompt a, 2026-01-31"}
+    assert table.observers[0].scale == "graded:3"  # not graded:2, as its labels alone would tell
+    assert table.observers[1].scale == "binary"
+    # It stays with the labels, and what is said of them later is added to it.
+    for kept in (table.take(["llm"]), table.on(table.pool), table.described({"llm": {"kind": "person"}})):
+        assert kept.provenance == table.provenance
+        assert kept.observers[0].family == "gpt"
+    other = tmp_path / "other.tsv"
+    other.write_text("query\tdoc\tx\nq2\td\t0\n")
+    assert as_labels([path, other]).provenance == table.provenance
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "labels.tsv", "labels.csv.gz"])
+def test_a_written_table_of_labels_reads_back(tmp_path, name):
+    spec = ObserverSpec("llm", scale="probabilities", provenance='prompt "a", \u00e9; 2026-01-31')
+    shares = np.array([[0.1, 0.9], [np.nan, np.nan]])
+    pool = Pool.of(["q1", "q1"], ["=d1", "007"])
+    at = pool.locate(["q1", "q1"], ["=d1", "007"])
+    values = np.array([[0.9, 1.0], [np.nan, 2.0]])[np.argsort(at)]
+    table = LabelTable(pool, ("llm", "ann"), values, {"llm": shares[np.argsort(at)]}, {"llm": spec})
+    separator = "\t" if ".tsv" in name else ","
+    write_bytes(tmp_path / name, table.to_csv(separator=separator).encode())
+    back = read_labels(tmp_path / name)
+    assert back.pool == pool
+    assert back.sources == table.sources
+    np.testing.assert_allclose(back.values, table.values)
+    assert back.descriptions == {"llm": spec}
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"kind": "machine"}', "7", '{"name": "llm", "scale": "big"}'])
+def test_a_wrong_description_in_front_of_labels_is_an_error(tmp_path, line):
+    (tmp_path / "labels.csv").write_text(f"# labels by {line}\nquery,doc,llm\nq1,d1,2\n")
+    with pytest.raises(DataError, match=r"labels\.csv"):
+        read_labels(tmp_path / "labels.csv")

@@ -1,0 +1,147 @@
+r"""Pairs for a labeller: those whose label, with its errors, is expected to tell most.
+
+A label measures the gain of its pair with an error, :math:`y_d = G_d + e_d`. With :math:`r` the correlation of label
+and relevance among the documents of a query, and :math:`s^2` the variance of gains there, the error has the variance
+:math:`v = s^2 (1 - r^2) / r^2`, and the value of a label is that of the policy ``gain`` with this error,
+
+.. math:: \frac{g_d' L g_d}{\text{Var}[G_d] + v}.
+
+A judgment has :math:`v = 0`. A batch is chosen jointly, as for people: a label tells of other pairs what its error
+leaves. See docs/theory/judging.md#labellers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from probeval.arrays import Bools, Floats
+from probeval.data.observers import ObserverSpec
+from probeval.errors import ModelError, SelectionError
+from probeval.relevance.inference.design import ModelDesign
+from probeval.relevance.models.hierarchical import Hierarchical
+from probeval.relevance.observers.prior import PAIR, ObserverPriors
+from probeval.relevance.observers.worth import LOGISTIC
+from probeval.selection.batch import Batch, choose
+from probeval.selection.context import SelectionContext
+from probeval.selection.judging import JudgingState
+from probeval.threads import one_thread
+
+__all__ = ["LabellerContext", "choose_for_labeller", "label_correlation", "label_noise"]
+
+LEAST = 0.05  # the least correlation: below it, labels tell nothing, and the order of pairs stays the same
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabellerContext(SelectionContext):
+    """The input of a policy where a pair is not judged but labelled, with an error.
+
+    Parameters
+    ----------
+    noise
+        The variance of the error, in units of gains.
+    """
+
+    noise: float = 0.0
+
+    @cached_property
+    def gain_variance(self) -> Floats:
+        """The variance of each pair's label, shape (pair,)."""
+        return self.gain_moments[1] + self.dependence.variance + self.noise
+
+
+def choose_for_labeller(state: JudgingState, name: str, n: int) -> Batch:
+    """Return the next ``n`` pairs for a labeller: not judged, and not labelled by it.
+
+    Parameters
+    ----------
+    state
+        The state of the judging, with a policy that chooses jointly (``gain``) and a goal about scores.
+    name
+        The labeller, by its column of labels if it has one.
+    """
+    judging = state.judging
+    if judging.policy.joint_value is None or not judging.goal.about_scores:
+        raise SelectionError(
+            f"Pairs for a labeller are chosen by the policy gain and a goal about scores, got {judging.policy} and "
+            f"{judging.goal}. Leave out --labeller."
+        )
+    noise = label_noise(state, name)
+    with one_thread():
+        return choose(
+            LabellerContext(state.context.estimate, noise),
+            judging.policy,
+            n,
+            goal=judging.goal,
+            offered=state.open & ~_labelled(state, name),
+        )
+
+
+def label_noise(state: JudgingState, name: str) -> float:
+    """The variance of the error of a labeller's labels, in units of gains."""
+    context, r = state.context, max(label_correlation(state, name), LEAST)
+    mean, query = context.gain_moments[0], context.runs.pool.query
+    sizes = np.maximum(np.bincount(query), 1)
+    centred = mean - (np.bincount(query, weights=mean) / sizes)[query]
+    within = float(np.mean(centred**2 + context.gain_variance))  # s^2: of the expected gains, and of what is uncertain
+    return within * (1 - r**2) / r**2
+
+
+def label_correlation(state: JudgingState, name: str) -> float:
+    """The correlation of a labeller's labels and relevance among the documents of a query.
+
+    Of a labeller with labels, it is that of the posterior; of another, what is expected of its name, or of a machine
+    never seen.
+    """
+    model, posterior = state.judging.model, state.prediction.posterior
+    if not isinstance(model, Hierarchical) or posterior is None:
+        raise ModelError("Only the hierarchical model, by Laplace's method, tells what a label is worth.")
+    priors, evidence = model.prior.observers, posterior.design.evidence
+    if evidence is not None:
+        for number, family in enumerate(evidence.families):
+            if name in {member.name for member in family.members}:
+                each = [
+                    _correlation(evidence.design, priors, setting.sds, setting.slopes[number], setting.own[number])
+                    for setting in evidence.worth.settings
+                ]
+                return float(posterior.weights @ each)
+    prior = priors.possible(ObserverSpec(name, scale="graded:3"))[0].prior
+    design = posterior.design if evidence is None else evidence.design
+    # Biases towards systems and teams are multiples of the effects that are expected of these.
+    own = {PAIR: prior.own(PAIR).mean}
+    for one in design.effects:
+        biased = one.effect.scope == "campaign"
+        own[one.name] = prior.log_bias.mean + one.log_sd.mean if biased else prior.own(one.name).mean
+    return _correlation(
+        design,
+        priors,
+        {effect.name: float(np.exp(effect.log_sd.mean)) for effect in design.effects},
+        float(np.exp(prior.log_slope.mean)),
+        {level: float(np.exp(log)) for level, log in own.items()},
+    )
+
+
+def _correlation(
+    design: ModelDesign, priors: ObserverPriors, sds: Mapping[str, float], slope: float, own: Mapping[str, float]
+) -> float:
+    # Within a query constant effects drop out. Relevance has the variance sum_k sigma_k^2, of which an observer sees
+    # S = sum_k rho_k sigma_k^2; its labels have lambda^2 S + sum_k o_k^2, and with relevance the covariance lambda S.
+    within = [e for e in design.effects if e.effect.acts_on == "predictor" and not e.effect.constant]
+    variance = {PAIR: LOGISTIC} | {e.name: sds[e.name] ** 2 for e in within if e.name in sds}
+    scope = {e.name: e.effect.scope for e in within}
+    seen = sum(
+        v * (priors.share(PAIR) if name == PAIR else priors.share(name, scope[name])) for name, v in variance.items()
+    )
+    labels = slope**2 * seen + sum(own.get(name, 0.0) ** 2 for name in variance)
+    return float(slope * seen / np.sqrt(labels * sum(variance.values())))
+
+
+def _labelled(state: JudgingState, name: str) -> Bools:
+    """Which pairs have a label by this labeller, shape (pair,)."""
+    labels = state.estimate.problem.labels
+    if labels is None or name not in labels.sources:
+        return np.zeros(len(state.judging.pool), dtype=bool)
+    return ~np.isnan(labels.values[:, labels.sources.index(name)])
