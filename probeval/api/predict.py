@@ -57,7 +57,7 @@ class PredictionInputs(Work, Scoring, Evidence):
 
     Examples
     --------
-    >>> import probeval
+    >>> import numpy as np, probeval
     >>> campaign = probeval.synthetic_campaign(seed=1, systems=4, queries=5, depth=5)
     >>> table = probeval.predict(campaign.runs, qrels=campaign.judgments.take(np.arange(20))).to_frame()
     >>> table.columns.tolist()

@@ -44,6 +44,10 @@ def test_nuts_by_its_door_and_its_warnings_reach_the_user(probeval, folder, hast
     sampled = probeval("evaluate", folder / "runs", *few, "--inference", "nuts")
     assert "NUTS did not sample well" in sampled.err
     by_nuts, by_laplace = (json.loads(said.out) for said in (sampled, probeval("evaluate", folder / "runs", *few)))
+    # The sampler is part of the result, and of what people read.
+    checked = by_nuts.pop("diagnostics")
+    assert checked.keys() == {"rhat", "ess", "divergences"}
+    assert f"sampled by NUTS: R-hat {checked['rhat']:.3f}" in sampled.err
     assert by_nuts.keys() == by_laplace.keys()
     means = [{row["system"]: row["mean"] for row in found["systems"]} for found in (by_nuts, by_laplace)]
     assert means[0] != means[1]
