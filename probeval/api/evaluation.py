@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import pandas as pd
 
-from probeval.data import OpenPair, WriteOptions, write_tasks
-from probeval.data.texts import as_text_mapping
+from probeval.data import OpenPair, WriteOptions, as_labels, write_tasks
+from probeval.data.texts import as_text_mapping, document_texts
 from probeval.display import Table
 from probeval.errors import ModelError
 from probeval.metrics import AnyMetric
@@ -21,6 +21,7 @@ from probeval.relevance import Choice, Hierarchical
 from probeval.relevance.answers.verdicts import AnswersUsed
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.hierarchical import Inference
+from probeval.relevance.surprise import SurprisingGrades, surprising_grades
 from probeval.reporting import SILENT, Reporter
 from probeval.results import UNSET, Named, Result, UnsetType, changed, key, plain, rows
 from probeval.scores import (
@@ -208,17 +209,48 @@ class Evaluation(Result):
 
         return fairness(self.estimate.with_all_pairs)
 
-    def trust(self, *, margin: float = MARGIN, reporter: Reporter = SILENT) -> TrustReport:
-        """How reliable each source of labels is, whom it favours, and what the ranking owes to it.
+    def trust(
+        self,
+        *,
+        margin: float = MARGIN,
+        earlier: Any = None,
+        docs: Any = None,
+        queries: Any = None,
+        reporter: Reporter = SILENT,
+    ) -> TrustReport:
+        """How reliable each source of labels is, how it agrees with people, whom it favours, what the ranking owes to it.
 
         Parameters
         ----------
         margin
             The shift of labels that counts as none, as a share of their range.
+        earlier
+            Labels of earlier versions of the same sources, in any form: whether they drifted.
+        docs, queries
+            Texts, in any form: whether labels follow the length of a text, or the words that it shares with the query.
         reporter
             Receives the progress of the alternative rankings.
         """
-        return trust(self.estimate.with_all_pairs, margin=margin, reporter=reporter)
+        now = self.estimate.with_all_pairs
+        pool = now.estimation.pool
+        return trust(
+            now,
+            margin=margin,
+            earlier=None if earlier is None else as_labels(earlier),
+            docs=None if docs is None else document_texts(docs, only=frozenset(pool.docs)),
+            queries=as_text_mapping(queries, "query", only=frozenset(pool.queries)),
+            reporter=reporter,
+        )
+
+    def surprising(self, n: int = 20) -> SurprisingGrades:
+        """The judgments that are the least expected given all other evidence, for review.
+
+        Parameters
+        ----------
+        n
+            The number of judgments.
+        """
+        return surprising_grades(self.estimate.with_all_pairs.prediction.relevance, n=n)
 
     def page(
         self,

@@ -60,7 +60,7 @@ class LabelSource:
     correlation: Annotated[
         float | None,
         "The correlation of its labels and the grades, over all pairs with a label: those of unjudged pairs are "
-        "expected ones. Null with fewer than 20 judged.",
+        "expected ones. Null with fewer than 30 judged.",
     ]
     lower: Annotated[float | None, "The lower end of its 95% interval."]
     upper: float | None

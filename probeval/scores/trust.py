@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
+from probeval.data.evidence import LabelTable
 from probeval.display import Table
 from probeval.errors import DataError, ModelError
 from probeval.relevance.models.hierarchical import Hierarchical
-from probeval.relevance.observers.trust import ObserverTrust, examine
+from probeval.relevance.observers.agreement import (
+    ENOUGH,
+    ConfusionCell,
+    Disagreement,
+    GradePosterior,
+    LabelAgreement,
+    agreement,
+    disagreements,
+)
+from probeval.relevance.observers.drift import Drift, drift
+from probeval.relevance.observers.liking import TextBias, text_biases, text_properties
+from probeval.relevance.observers.panel import ColumnPair, JudgeRepeats, Panel, panel
+from probeval.relevance.observers.trust import KinBias, ObserverTrust, examine
 from probeval.reporting import SILENT, Reporter
-from probeval.results import Result, frame
+from probeval.results import UNSET, Result, UnsetType, frame
 from probeval.scores.estimate import ScoreEstimate
 from probeval.streams import Purpose, stream
 
-__all__ = ["Alternative", "TrustReport", "trust"]
+__all__ = ["Alternative", "TrustReport", "Trustworthy", "agreements", "trust"]
 
 MARGIN = 0.1  # the shift of labels that counts as none, as a share of their range
 VERDICTS = {"biased": "biased", "unbiased": "unbiased within the margin", "undecided": "not enough judged to tell"}
 SHOWN_BIASES = 12  # biases in a summary
+WORST = 10  # disagreements of each source
+SHOWN_PAIRS = 10  # pairs of columns in a summary
+LEVEL = 0.95  # the probability from which labels may be used
 
 
 @dataclass(frozen=True)
@@ -33,6 +51,36 @@ class Alternative:
     tau: Annotated[float, "Kendall's tau with the present ranking."]
     confidence: Annotated[float, "The mean confidence of the comparisons."]
     best: Annotated[str, "The best system."]
+
+
+@dataclass(frozen=True)
+class Trustworthy:
+    """Whether a source of labels may be used: its agreement with people is high enough, and it favours no system."""
+
+    source: str
+    least: Annotated[float, "The agreement that is asked for: kappa, or the correlation for numbers."]
+    probability: Annotated[float | None, "The probability that it is at least that; null with fewer than 30 judged pairs."]
+    trusted: Annotated[bool, "Whether that probability reaches the level, and no bias towards a team or kin is found."]
+    reason: Annotated[str, "Why, or why not."]
+
+    @classmethod
+    def of(
+        cls, found: LabelAgreement | None, observer: ObserverTrust, least: float, *, level: float = LEVEL
+    ) -> Trustworthy:
+        """Return whether a source may be used, from its agreement and its biases."""
+        name = observer.observer.name
+        if found is None:
+            few = f"{name}: {observer.judged} of its pairs are judged, and {ENOUGH} are needed to tell how it agrees"
+            return cls(name, least, None, False, few)
+        p = found.probability_of(least)
+        value, lower, upper = found.value
+        text = f"{name}: {found.name} with the grades {value:.2f} ({lower:.2f} to {upper:.2f}), P(at least {least:g}) {p:.3f}"
+        favours = [bias.name for bias in observer.biases if bias.verdict == "biased"]
+        if observer.kin is not None and observer.kin.verdict == "favours":
+            favours.append("its kin")
+        if favours:
+            text += f"; its labels are biased for or against {', '.join(favours)}"
+        return cls(name, least, p, p >= level and not favours, text)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +94,21 @@ class TrustReport(Result):
         tuple[Alternative, ...],
         "The ranking with the worth of labels halved and doubled, and without each family of observers.",
     ]
+    agreements: Annotated[
+        tuple[LabelAgreement, ...],
+        "One entry per source with enough judged pairs: its agreement with the grades, over all labelled pairs.",
+    ]
+    disagreements: Annotated[
+        tuple[Disagreement, ...], "The judged pairs on which labels and grades are the furthest apart, by source."
+    ]
+    panel: Annotated[Panel | None, "What several columns are worth together; null without two."]
     margin: Annotated[float, "The shift up to which labels count as unbiased, as a share of their range."]
+    drift: Annotated[
+        tuple[Drift, ...] | UnsetType, "Each source against its earlier version, if earlier labels are given."
+    ] = UNSET
+    texts: Annotated[
+        tuple[TextBias, ...] | UnsetType, "What labels follow of the texts beyond relevance, if texts are given."
+    ] = UNSET
 
     def _headline(self) -> str:
         return f"{len(self.observers)} sources of labels, {sum(self._count('biased').values())} suspected biases"
@@ -71,13 +133,39 @@ class TrustReport(Result):
                 "p_similarity": o.p_similarity,
                 "p_favours": o.p_favours,
                 "judged": o.judged,
-                "correlation": o.correlation,
-                "equal": o.equal,
                 "missing": 1 - o.labelled,
             }
             for o in self.observers
         ]
-        return pd.DataFrame(rows).astype(dict.fromkeys(("p_similarity", "correlation", "equal"), float))
+        return pd.DataFrame(rows).astype({"p_similarity": float})
+
+    def agreement(self) -> pd.DataFrame:
+        """One row per source: kappa with its interval, the share of equal labels, the correlation."""
+        found = frame(self.agreements, LabelAgreement)
+        names = {f"{figure}_{end}": end for figure in ("kappa",) for end in ("lower", "upper")}
+        return found.drop(columns="confusion").rename(columns=names)
+
+    def confusion(self) -> pd.DataFrame:
+        """One row per source, label and grade: the expected number of pairs with its interval, and of judged ones."""
+        tables = [frame(one.confusion, ConfusionCell).assign(source=one.source) for one in self.agreements]
+        made = pd.concat(tables) if tables else frame((), ConfusionCell).assign(source=[])
+        return made[["source", *(name for name in made.columns if name != "source")]].reset_index(drop=True)
+
+    def confusion_table(self) -> pd.DataFrame:
+        """One row per source and label, one column per grade: the expected number of pairs and its interval."""
+        long = self.confusion()
+        shown = [f"{n:.0f} [{low:.0f}, {high:.0f}]" for n, low, high in zip(long.pairs, long.lower, long.upper, strict=True)]
+        wide = long.assign(cell=shown, grade=[f"grade {grade:g}" for grade in long.grade])
+        order = list(dict.fromkeys(wide.source))
+        wide = wide.pivot(index=["source", "label"], columns="grade", values="cell")
+        return wide.loc[order].reset_index().rename_axis(columns=None) if len(long) else wide.reset_index()
+
+    def kin(self) -> pd.DataFrame:
+        """One row per source with kin among the systems: the shift of its labels on the documents of these."""
+        found = [(o.observer.name, o.kin) for o in self.observers if o.kin is not None]
+        made = frame([kin for _, kin in found], KinBias).rename(columns={"mean": "shift"})
+        made.insert(0, "source", [name for name, _ in found])
+        return made
 
     def biases(self) -> pd.DataFrame:
         """One row per source and team: the shift of its labels in their units, P(biased), the verdict."""
@@ -104,20 +192,54 @@ class TrustReport(Result):
         return frame(self.alternatives, Alternative)
 
     def tables(self) -> tuple[Table, ...]:
-        """The sources, their most probable biases, and the alternatives."""
+        """The sources, their agreement with the grades, their biases, the panel, and the alternatives."""
         biases = self.biases().sort_values("p_biased", ascending=False, kind="stable").head(SHOWN_BIASES)
-        return (
-            Table(self.to_frame(), "Sources of labels", intervals=("slope", "lower", "upper")),
-            Table(biases, "Biases towards teams, in units of the labels", intervals=("shift", "lower", "upper")),
-            Table(self.rankings(), "The ranking, were labels worth something else"),
-        )
+        found = [Table(self.to_frame(), "Sources of labels", intervals=("slope", "lower", "upper"))]
+        if self.agreements:
+            title = "Agreement with the grades, over all labelled pairs"
+            found.append(Table(self.agreement(), title, intervals=("kappa", "lower", "upper")))
+        if any(one.confusion for one in self.agreements):
+            found.append(Table(self.confusion_table(), "Labels and grades: expected pairs, and 95% intervals"))
+        if self.disagreements:
+            found.append(Table(frame(self.disagreements, Disagreement), "The judged pairs that are the furthest apart"))
+        found.append(Table(biases, "Biases towards teams, in units of the labels", intervals=("shift", "lower", "upper")))
+        if any(o.kin is not None for o in self.observers):
+            found.append(Table(self.kin(), "Biases towards kin, in units of the labels", intervals=("shift", "lower", "upper")))
+        if self.panel is not None:
+            pairs = frame(self.panel.pairs[:SHOWN_PAIRS], ColumnPair)
+            found.append(Table(pairs, "Columns with the most alike errors", intervals=("error_correlation", "lower", "upper")))
+        if self.panel is not None and self.panel.families:
+            families = frame(self.panel.families, JudgeRepeats)
+            found.append(Table(families, "Repeats and prompts of one judge", intervals=("effective", "lower", "upper")))
+        if self.drift is not UNSET:
+            found.append(Table(frame(self.drift, Drift), "Against earlier labels", intervals=("shift", "lower", "upper")))
+        if self.texts is not UNSET:
+            title = "What labels follow of the texts, and what grades do"
+            found.append(Table(frame(self.texts, TextBias), title, intervals=("difference", "lower", "upper")))
+        found.append(Table(self.rankings(), "The ranking, were labels worth something else"))
+        return tuple(found)
 
     def sentences(self) -> tuple[str, ...]:
-        """Who is favoured, what else is in doubt, and whether that is known."""
-        return tuple(f"{o.observer.name}: {o.finding}" for o in self.observers)
+        """Who is favoured, what else is in doubt, and whether that is known; the panel, drift and texts."""
+        found = [f"{o.observer.name}: {o.finding}" for o in self.observers]
+        if self.panel is not None:
+            found.append(self.panel.sentence)
+        if self.drift is not UNSET:
+            found += [one.sentence for one in self.drift]
+        if self.texts is not UNSET:
+            found += [one.sentence for one in self.texts if one.verdict != "undecided"]
+        return tuple(found)
 
 
-def trust(estimate: ScoreEstimate, *, margin: float = MARGIN, reporter: Reporter = SILENT) -> TrustReport:
+def trust(
+    estimate: ScoreEstimate,
+    *,
+    margin: float = MARGIN,
+    earlier: LabelTable | None = None,
+    docs: Mapping[str, str] | None = None,
+    queries: Mapping[str, str] | None = None,
+    reporter: Reporter = SILENT,
+) -> TrustReport:
     """Examine the sources of labels of a campaign with its judgments so far.
 
     Parameters
@@ -126,17 +248,16 @@ def trust(estimate: ScoreEstimate, *, margin: float = MARGIN, reporter: Reporter
         Scores by a hierarchical model with labels.
     margin
         The shift up to which labels count as unbiased, as a share of their range.
+    earlier
+        Labels of earlier versions of the sources, under the same names; or one column, if there is one source.
+    docs, queries
+        Texts by id, to see whether labels follow the length of a document, and the words that it shares with the query.
     reporter
         Receives progress and remarks.
     """
-    model, labels = estimate.estimation.model, estimate.estimation.collection.labels
-    if labels is None:
-        raise DataError("A trust report examines labels, and there are none. Give --labels FILE.")
-    if not isinstance(model, Hierarchical):
-        raise ModelError("Only the hierarchical model examines labels. Use --model hierarchical.")
-    if not 0 < margin < 1:
-        raise DataError(f"The margin is a share of the labels' range between 0 and 1, got {margin:g}.")
+    labels = estimate.estimation.collection.labels
     observers = examined(estimate, margin=margin)
+    assert labels is not None
     cases: list[tuple[str, float, tuple[str, ...]]] = [
         ("worth halved", 0.5, labels.sources),
         ("worth doubled", 2.0, labels.sources),
@@ -146,15 +267,115 @@ def trust(estimate: ScoreEstimate, *, margin: float = MARGIN, reporter: Reporter
         kept = tuple(o.name for o in labels.observers if o.family != family)
         if kept or not estimate.collection.consensus:  # without labels there is no consensus
             cases.append((f"without {family}" if kept else "without labels", 1.0, kept))
+    compared = Compared(estimate)
     return TrustReport(
-        observers, tuple(_alternative(estimate, *case) for case in reporter.track(cases, "Alternatives")), margin
+        observers,
+        tuple(_alternative(estimate, *case) for case in reporter.track(cases, "Alternatives")),
+        compared.agreements,
+        compared.disagreements,
+        compared.panel,
+        margin,
+        UNSET if earlier is None else compared.drift(earlier, reporter),
+        UNSET if docs is None else compared.texts(docs, queries),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """The labels of a campaign beside the grades that its judgments and its model give."""
+
+    estimate: ScoreEstimate
+
+    @property
+    def seed(self) -> tuple[int, int]:
+        """The seed of all draws: figures of several sources move together."""
+        return self.estimate.estimation.seed, int(Purpose.AGREEMENT)
+
+    @cached_property
+    def posterior(self) -> GradePosterior:
+        """The posterior of the grades."""
+        return GradePosterior.of(self.estimate.prediction.relevance, np.random.default_rng(self.seed))
+
+    @property
+    def labels(self) -> LabelTable:
+        """The labels of the pairs of the pool."""
+        labels = self.estimate.problem.labels
+        assert labels is not None
+        return labels
+
+    @property
+    def top(self) -> float:
+        """The highest grade."""
+        return float(self.estimate.problem.scale.values[-1])
+
+    @property
+    def agreements(self) -> tuple[LabelAgreement, ...]:
+        """The agreement of each source with people, where enough is judged."""
+        sources = zip(self.labels.observers, self.labels.values.T, strict=True)
+        found = (agreement(self.posterior, given, of, self.top, seed=self.seed) for of, given in sources)
+        return tuple(one for one in found if one is not None)
+
+    @property
+    def disagreements(self) -> tuple[Disagreement, ...]:
+        """The judged pairs on which labels and grades are the furthest apart."""
+        pool, sources = self.estimate.problem.pool, zip(self.labels.observers, self.labels.values.T, strict=True)
+        return tuple(
+            one for of, y in sources for one in disagreements(self.posterior, pool, y, of, self.top, n=WORST)
+        )
+
+    @property
+    def panel(self) -> Panel | None:
+        """What several columns are worth together."""
+        return panel(self.posterior, self.labels.values, self.labels.observers, seed=self.seed)
+
+    def drift(self, earlier: LabelTable, reporter: Reporter) -> tuple[Drift, ...]:
+        """Return each source against its earlier version."""
+        labels, before = self.labels, earlier.on(self.estimate.problem.pool)
+        pairs = [(i, before.sources.index(s)) for i, s in enumerate(labels.sources) if s in before.sources]
+        if not pairs and len(labels.sources) == len(before.sources) == 1:
+            pairs = [(0, 0)]
+        if not pairs:
+            raise DataError(
+                f"no column of the earlier labels is of a source of labels: {', '.join(before.sources)} against "
+                f"{', '.join(labels.sources)}. Give both the same name."
+            )
+        alone = [s for i, s in enumerate(labels.sources) if i not in dict(pairs)]
+        if alone:
+            reporter.say(f"Without earlier labels: {', '.join(alone)}.")
+        found = (
+            drift(
+                self.posterior,
+                self.estimate.lists,
+                labels.values[:, i],
+                before.values[:, j],
+                (labels.observers[i], before.observers[j]),
+                self.top,
+                self.seed,
+            )
+            for i, j in pairs
+        )
+        return tuple(one for one in found if one is not None)
+
+    def texts(self, docs: Mapping[str, str], queries: Mapping[str, str] | None) -> tuple[TextBias, ...]:
+        """Return what labels follow of the texts beyond relevance."""
+        properties = text_properties(self.estimate.problem.pool, docs, queries)
+        return text_biases(self.posterior, self.labels.values, self.labels.sources, properties, self.seed)
+
+
+def agreements(estimate: ScoreEstimate) -> tuple[LabelAgreement, ...]:
+    """Return the agreement of each source of labels with people, over all labelled pairs, where enough is judged."""
+    return Compared(estimate).agreements
 
 
 def examined(estimate: ScoreEstimate, *, margin: float = MARGIN) -> tuple[ObserverTrust, ...]:
     """Return the trust in each source of labels alone, the steepest slope first."""
     model, problem = estimate.estimation.model, estimate.problem
-    assert isinstance(model, Hierarchical)
+    if problem.labels is None:
+        raise DataError("A trust report examines labels, and there are none. Give --labels FILE.")
+    if not isinstance(model, Hierarchical):
+        raise ModelError("Only the hierarchical model examines labels. Use --model hierarchical.")
+    if not 0 < margin < 1:
+        raise DataError(f"The margin is a share of the labels' range between 0 and 1, got {margin:g}.")
     return examine(
         model.unlabelled(problem),
         model.prior.observers,

@@ -15,21 +15,37 @@ See docs/theory/observers.md#agreement.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr
 
 from probeval.arrays import Floats, Ints
+from probeval.data.observers import ObserverSpec
+from probeval.data.pool import Pool
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.surprise import LeftOut, level_logits, slope_and_curvature
+from probeval.relevance.surprise import LeftOut, from_logits, level_logits, slope_and_curvature
+from probeval.results import rows
 
-__all__ = ["GradeDraws", "GradePosterior", "correlation", "interval", "weighted_kappa_draws"]
+__all__ = [
+    "ConfusionCell",
+    "Disagreement",
+    "GradeDraws",
+    "GradePosterior",
+    "LabelAgreement",
+    "agreement",
+    "disagreements",
+]
 
 DRAWS = 200  # of all grades: the error of a limit is about a tenth of a standard deviation
-ENOUGH = 20  # judged pairs with a label, for a statement on their agreement
+ENOUGH = 30  # judged pairs with a label, for a statement on their agreement
 MOST_PAIRS = 20_000  # unjudged pairs whose grades are drawn; of more, a random sample stands for all
-SHIFT = 0.5  # sd of the shift of logits, per standard deviation of a column
+OVERALL = 1.0  # sd of the shift of all logits, and of that per standard deviation of the expected logit; stated
+SHIFT = 0.5  # sd of the shift of logits per standard deviation of another column; stated
+FEW = 11  # values of a column that are labels of their own
+PROBIT = (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # of the normal distribution that is closest to a logistic one
 STEPS = 20  # of Newton's method; 4 are typical
 SETTLED = 1e-8
 NORMAL = 1.96  # of an interval of 95%
@@ -97,22 +113,42 @@ class GradePosterior:
         """
         has = ~np.isnan(columns).any(axis=1)
         n_judged = int(has[: self.judged].sum())
-        given = columns[has]
-        sd = given.std(axis=0)
-        x = np.column_stack([np.ones(len(given)), (given - given.mean(axis=0)) / np.where(sd > 0, sd, 1.0)])
         judged, free = has[: self.judged], has[self.judged :]
-        left = level_logits(self.out.probability[judged])
+        left, logits = level_logits(self.out.probability[judged]), self.logits[:, free]
         level = self.out.level[judged]
+        expected = np.concatenate([left, level_logits(from_logits(logits).mean(axis=0))]).mean(axis=1)
+        x = shift_columns(expected, columns[has])
         shift, covariance = recalibration(left, level, x[:n_judged], self.query[: self.judged][judged])
         root = np.linalg.cholesky(covariance)
+        # A shift of logits under each draw moves their mean by less: probabilities average over draws.
+        apart = np.sqrt(1 + PROBIT * logits.mean(axis=2).var(axis=0))
         under = np.arange(n) % len(self.logits)
-        drawn = np.empty((n, len(given)), dtype=np.int8)
+        drawn = np.empty((n, len(x)), dtype=np.int8)
         drawn[:, :n_judged] = level
-        logits = self.logits[:, free]
         for t in range(n):
-            moved = logits[under[t]] + (x[n_judged:] @ (shift + root @ rng.standard_normal(len(shift))))[:, None]
-            drawn[t, n_judged:] = (rng.random((len(moved), 1)) < expit(moved)).sum(axis=1)
+            moved = x[n_judged:] @ (shift + root @ rng.standard_normal(len(shift)))
+            at_least = expit(logits[under[t]] + (moved * apart)[:, None])
+            drawn[t, n_judged:] = (rng.random((len(at_least), 1)) < at_least).sum(axis=1)
         return GradeDraws(has, drawn, self.weight[has], n_judged, self.values)
+
+
+def shift_columns(expected: Floats, columns: Floats) -> Floats:
+    """Return the columns on which the shift of logits depends, shape (pair, column).
+
+    A constant; the logit that is expected, so that a posterior that is too sure, or not sure enough, is corrected; and of
+    each column given its values, if they are few grades, or else the column itself.
+    """
+    parts = [np.ones(len(expected)), expected]
+    for column in columns.T:
+        values = np.unique(column)
+        if len(values) <= FEW and np.array_equal(values, np.round(values)):
+            parts += [(column == value).astype(float) for value in values.tolist()]
+        else:
+            parts.append(column)
+    x = np.column_stack(parts)
+    sd = x[:, 1:].std(axis=0)
+    x[:, 1:] = np.where(sd > 0, (x[:, 1:] - x[:, 1:].mean(axis=0)) / np.where(sd > 0, sd, 1.0), 0.0)
+    return x
 
 
 def recalibration(logits: Floats, level: Ints, x: Floats, query: Ints) -> tuple[Floats, Floats]:
@@ -130,7 +166,7 @@ def recalibration(logits: Floats, level: Ints, x: Floats, query: Ints) -> tuple[
         Its query, shape (n,): what is left out of the model is shared within a query.
     """
     k = x.shape[1]
-    prior, shift = np.eye(k) / SHIFT**2, np.zeros(k)
+    prior, shift = np.diag([1 / OVERALL**2] * min(k, 2) + [1 / SHIFT**2] * (k - 2)), np.zeros(k)
     slope, curvature = np.zeros(len(x)), np.zeros(len(x))
     for _ in range(STEPS if len(x) else 0):
         slope, curvature = slope_and_curvature(logits + (x @ shift)[:, None], level)
@@ -202,6 +238,192 @@ def correlation_interval(
     return None if np.isnan(found[0]) else found
 
 
+@dataclass(frozen=True)
+class ConfusionCell:
+    """The pairs of one label and one grade."""
+
+    label: float
+    grade: float
+    pairs: Annotated[float, "The expected number of labelled pairs, those that are judged included."]
+    lower: Annotated[float, "The lower end of its 95% interval."]
+    upper: float
+    judged: Annotated[int, "The number of those that are judged."]
+
+
+@dataclass(frozen=True)
+class LabelAgreement:
+    """The agreement of a source of labels with people, over all labelled pairs."""
+
+    source: str
+    pairs: Annotated[int, "The number of labelled pairs."]
+    judged: Annotated[int, "The number of judged pairs among them."]
+    kappa: Annotated[
+        float | None,
+        "Kappa with quadratic weights, labels and grades as shares of their highest one; null for numbers.",
+    ]
+    kappa_lower: Annotated[float | None, "The lower end of its 95% interval."]
+    kappa_upper: float | None
+    equal: Annotated[float | None, "The share of labels that equal the grade; null if their scales differ."]
+    equal_lower: Annotated[float | None, "The lower end of its 95% interval."]
+    equal_upper: float | None
+    correlation: Annotated[float, "The correlation of labels and grades."]
+    correlation_lower: Annotated[float, "The lower end of its 95% interval."]
+    correlation_upper: float
+    confusion: Annotated[tuple[ConfusionCell, ...], "One entry per label and grade; empty for numbers."]
+
+    @property
+    def name(self) -> str:
+        """Which figure is its agreement: kappa, or the correlation for numbers."""
+        return "correlation" if self.kappa is None else "kappa"
+
+    @property
+    def value(self) -> tuple[float, float, float]:
+        """Its agreement, and the interval."""
+        if self.kappa is None or self.kappa_lower is None or self.kappa_upper is None:
+            return self.correlation, self.correlation_lower, self.correlation_upper
+        return self.kappa, self.kappa_lower, self.kappa_upper
+
+    def probability_of(self, least: float) -> float:
+        """Return the probability that its agreement is at least this."""
+        z, low, high = (float(_fisher_z(np.array(each))) for each in self.value)
+        sd = (high - low) / (2 * NORMAL)
+        wanted = float(_fisher_z(np.array(least)))
+        return float(ndtr((z - wanted) / sd)) if sd else float(z >= wanted)
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A judged pair on which a label and the grade are far apart."""
+
+    source: str
+    query: str
+    doc: str
+    label: float
+    grade: float
+    apart: Annotated[
+        float,
+        "How much higher the label is than the grade, as shares of their highest one; for numbers, in standard "
+        "deviations of both.",
+    ]
+    expected: Annotated[float, "The grade that the model expects without this judgment."]
+
+
+def agreement(
+    posterior: GradePosterior, labels: Floats, observer: ObserverSpec, top: float, *, seed: Sequence[int]
+) -> LabelAgreement | None:
+    """Return the agreement of a source of labels with people; None with fewer than 30 judged pairs, or all labels equal.
+
+    Parameters
+    ----------
+    posterior
+        The posterior of the grades.
+    labels, observer
+        The labels of the pool's pairs, NaN where missing, and who gave them.
+    top
+        The highest grade of the scale of the grades.
+    seed
+        The seed of the draws.
+    """
+    given = labels[posterior.pairs]
+    known = ~np.isnan(given)
+    judged = int(known[: posterior.judged].sum())
+    if judged < ENOUGH or not np.ptp(given[known]):
+        return None
+    drawn = posterior.draw(given[:, None], np.random.default_rng(list(seed)))
+    correlated = interval(correlation(drawn.moments(given), posterior.values), bounded="correlation")
+    if np.isnan(correlated[0]):
+        return None
+    kappa: tuple[float | None, ...] = (None,) * 3
+    equal: tuple[float | None, ...] = (None,) * 3
+    if observer.scale != "number":
+        kappa = interval(agreement_draws(drawn, given, observer, top), bounded="correlation")
+    if observer.levels == len(posterior.values) and top == observer.levels - 1:
+        mine = given[drawn.among]
+        same = (posterior.values[drawn.level] == mine) @ drawn.weight / drawn.weight.sum()
+        equal = interval(np.asarray(same), bounded="share")
+    return LabelAgreement(
+        observer.name,
+        int((~np.isnan(labels)).sum()),
+        judged,
+        *kappa,
+        *equal,
+        *correlated,
+        confusion=_confusion(drawn, given, observer),
+    )
+
+
+def _confusion(drawn: GradeDraws, given: Floats, observer: ObserverSpec) -> tuple[ConfusionCell, ...]:
+    if observer.levels is None:
+        return ()
+    mine = given[drawn.among]
+    values = np.arange(observer.levels, dtype=float)
+    counts = drawn.sums((mine[:, None] == values).astype(float))  # (draw, level, label)
+    level, label = drawn.level[0, : drawn.judged].astype(int), mine[: drawn.judged]
+    out = []
+    for j, value in enumerate(values.tolist()):
+        for code, grade in enumerate(drawn.values.tolist()):
+            known = int(((level == code) & (label == value)).sum())
+            column = counts[:, code, j]
+            low, high = np.quantile(column, [0.025, 0.975]).tolist()
+            out.append(ConfusionCell(value, grade, float(column.mean()), low, high, known))
+    return tuple(out)
+
+
+def agreement_draws(drawn: GradeDraws, given: Floats, observer: ObserverSpec, top: float) -> Floats:
+    """Return draws of the agreement of labels and grades: of kappa, or of the correlation for numbers.
+
+    ``given`` are the labels of the pairs of the posterior. For kappa, grades and labels are shares of their highest one.
+    """
+    if observer.scale == "number":
+        return correlation(drawn.moments(given), drawn.values)
+    highest = top if observer.levels is None else observer.levels - 1
+    return weighted_kappa_draws(drawn.moments(given / highest), drawn.values / top)
+
+
+def disagreements(
+    posterior: GradePosterior, pool: Pool, labels: Floats, observer: ObserverSpec, top: float, *, n: int
+) -> tuple[Disagreement, ...]:
+    """Return the judged pairs on which the labels of a source and the grades are the furthest apart.
+
+    Parameters
+    ----------
+    posterior
+        The posterior of the grades.
+    pool
+        The pairs.
+    labels, observer
+        The labels of the pool's pairs, NaN where missing, and who gave them.
+    top
+        The highest grade of the scale of the grades.
+    n
+        The number of pairs to return.
+    """
+    out = posterior.out
+    given, grades = labels[out.pairs], posterior.values[out.level]
+    known = np.flatnonzero(~np.isnan(given))
+    if len(known) < 2 or not np.ptp(given[known]) or not np.ptp(grades[known]):
+        return ()
+    if observer.scale == "number":
+        x, y = (each[known] - each[known].mean() for each in (given, grades))
+        apart = x / x.std() - y / y.std()
+    else:
+        apart = given[known] / (top if observer.levels is None else observer.levels - 1) - grades[known] / top
+    worst = np.lexsort((known, -np.abs(apart)))[:n]
+    worst = worst[np.abs(apart[worst]) > 0]
+    pairs = [pool.label(int(out.pairs[known[i]])) for i in worst]
+    at = known[worst]
+    return rows(
+        Disagreement,
+        source=[observer.name] * len(at),
+        query=[query for query, _ in pairs],
+        doc=[doc for _, doc in pairs],
+        label=given[at],
+        grade=grades[at],
+        apart=apart[worst],
+        expected=out.probability[at] @ posterior.values,
+    )
+
+
 def weighted_kappa_draws(sums: Floats, grades: Floats) -> Floats:
     r"""Return kappa with quadratic weights of each draw, shape (draw,); NaN where neither grades nor labels vary.
 
@@ -228,6 +450,20 @@ def correlation(sums: Floats, grades: Floats) -> Floats:
     return np.asarray(np.divide(cov, spread, out=np.full(len(cov), np.nan), where=spread > 1e-12))
 
 
+def label_kappa(a: Floats, b: Floats, of_a: ObserverSpec, of_b: ObserverSpec) -> tuple[float | None, float | None]:
+    """Return the share of equal labels of two columns, and their kappa; None if their scales differ or nothing varies.
+
+    ``a`` and ``b`` are labels of the same pairs, NaN where missing.
+    """
+    both = ~np.isnan(a) & ~np.isnan(b)
+    if of_a.levels is None or of_a.scale != of_b.scale or not both.any():
+        return None, None
+    x, y = a[both], b[both]
+    spread = x.var() + y.var() + (x.mean() - y.mean()) ** 2
+    kappa = None if not spread else float(2 * np.mean((x - x.mean()) * (y - y.mean())) / spread)
+    return float(np.mean(x == y)), kappa
+
+
 def _moments(sums: Floats, grades: Floats) -> tuple[Floats, ...]:
     n = sums[..., 0].sum(axis=1)
     mean, mean_y = sums[..., 0] @ grades / n, sums[..., 1].sum(axis=1) / n
@@ -241,7 +477,7 @@ def interval(draws: Floats, *, bounded: str = "") -> tuple[float, float, float]:
     """Return the mean of draws of a figure and its 95% interval, normal on an unbounded scale.
 
     ``bounded`` is ``correlation`` for figures between -1 and 1 (Fisher's z), ``share`` for those between 0 and 1 (the
-    logit), or empty.
+    logit), ``positive`` for those above 0 (the logarithm), or empty.
     """
     if not len(draws) or np.isnan(draws).any():
         return (float("nan"),) * 3
@@ -257,8 +493,13 @@ def _same(x: Floats) -> Floats:
     return x
 
 
+def _fisher_z(x: Floats) -> Floats:
+    return np.asarray(np.arctanh(np.clip(x, NEAR - 1, 1 - NEAR)))
+
+
 _SCALES = {
     "": (_same, _same),
-    "correlation": (lambda x: np.arctanh(np.clip(x, NEAR - 1, 1 - NEAR)), np.tanh),
+    "correlation": (_fisher_z, np.tanh),
+    "positive": (np.log, np.exp),
     "share": (lambda x: logit(np.clip(x, NEAR, 1 - NEAR)), expit),
 }
