@@ -36,7 +36,7 @@ from probeval.scores import (
     trust,
 )
 from probeval.scores.evaluate import as_metric
-from probeval.scores.trust import MARGIN
+from probeval.scores.trust import MARGIN, agreements
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
@@ -87,6 +87,9 @@ class Evaluation(Result):
     per_query: bool = False
     trust_report: Annotated[
         TrustReport | UnsetType, "How reliable each source of labels is, if asked for.", Named("trust")
+    ] = UNSET
+    surprises: Annotated[
+        SurprisingGrades | UnsetType, "The least expected judgments, if asked for.", Named("surprising")
     ] = UNSET
 
     def _headline(self) -> str:
@@ -328,15 +331,17 @@ class Evaluation(Result):
         return dict(plain(changed(self, per_query=per_query or self.per_query)))
 
     def tables(self) -> tuple[Table, ...]:
-        """The ranking with its intervals, or every query; the trust report, if asked for."""
+        """The ranking with its intervals, or every query; the trust report and surprising judgments, if asked for."""
         shown = None if self.per_query else ("mean", "lower", "upper")
-        trust = () if self.trust_report is UNSET else self.trust_report.tables()
-        return (Table(self.to_frame(), str(self.scores.metric), intervals=shown), *trust)
+        asked = (report for report in (self.trust_report, self.surprises) if report is not UNSET)
+        more = (table for report in asked for table in report.tables())
+        return (Table(self.to_frame(), str(self.scores.metric), intervals=shown), *more)
 
     def sentences(self) -> list[str]:
-        """The headline, the ideal list, the ties, what labels are worth if asked for, then notes."""
-        trust = () if self.trust_report is UNSET else self.trust_report.sentences()
-        return [*self.ranking.sentences(), *trust, *self.notes]
+        """The headline, the ideal list, the ties, what labels are worth and surprises if asked for, then notes."""
+        asked = (report for report in (self.trust_report, self.surprises) if report is not UNSET)
+        more = (sentence for report in asked for sentence in report.sentences())
+        return [*self.ranking.sentences(), *more, *self.notes]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -528,10 +533,18 @@ class NextPairs(Result):
             lines.insert(
                 0, f"Systems are compared by P(success), the share of queries that satisfy most users: {scores.metric}."
             )
+        if state.goal.about_labels:
+            lines.insert(0, f"Of labels, an agreement of at least {state.goal.least:g} with people is asked for.")
+            lines[1:1] = [f"{one.against(state.goal.least or 0.0)}." for one in agreements(state.estimate)]
         if check.reached:
             lines.append(f"The target is met ({'; '.join(check.reasons)}): no more judgments are needed.")
         elif not state.open.any():
             lines.append("Every pair is judged.")
+        elif state.goal.about_labels:
+            lines.append(
+                f"{state.judging.explore:.0%} of the pairs are drawn at random, those that may change the agreement most more "
+                "often, with the probability shown."
+            )
         elif state.draws_from_sides:
             lines.append(
                 f"{state.judging.explore:.0%} of the pairs are drawn at random from both sides of the comparison, with "

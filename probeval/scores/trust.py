@@ -33,13 +33,13 @@ from probeval.results import UNSET, Result, UnsetType, frame
 from probeval.scores.estimate import ScoreEstimate
 from probeval.streams import Purpose, stream
 
-__all__ = ["Alternative", "TrustReport", "Trustworthy", "agreements", "trust"]
+__all__ = ["Alternative", "TrustReport", "Trustworthy", "agreements", "trust", "trustworthy"]
 
 MARGIN = 0.1  # the shift of labels that counts as none, as a share of their range
 VERDICTS = {"biased": "biased", "unbiased": "unbiased within the margin", "undecided": "not enough judged to tell"}
-SHOWN_BIASES = 12  # biases in a summary
+SHOWN = 12  # biases, disagreements and pairs of columns in a summary
 WORST = 10  # disagreements of each source
-SHOWN_PAIRS = 10  # pairs of columns in a summary
+FEW = 4  # sources whose confusion is in a summary
 LEVEL = 0.95  # the probability from which labels may be used
 
 
@@ -72,9 +72,7 @@ class Trustworthy:
         if found is None:
             few = f"{name}: {observer.judged} of its pairs are judged, and {ENOUGH} are needed to tell how it agrees"
             return cls(name, least, None, False, few)
-        p = found.probability_of(least)
-        value, lower, upper = found.value
-        text = f"{name}: {found.name} with the grades {value:.2f} ({lower:.2f} to {upper:.2f}), P(at least {least:g}) {p:.3f}"
+        p, text = found.probability_of(least), found.against(least)
         favours = [bias.name for bias in observer.biases if bias.verdict == "biased"]
         if observer.kin is not None and observer.kin.verdict == "favours":
             favours.append("its kin")
@@ -193,20 +191,21 @@ class TrustReport(Result):
 
     def tables(self) -> tuple[Table, ...]:
         """The sources, their agreement with the grades, their biases, the panel, and the alternatives."""
-        biases = self.biases().sort_values("p_biased", ascending=False, kind="stable").head(SHOWN_BIASES)
+        biases = self.biases().sort_values("p_biased", ascending=False, kind="stable").head(SHOWN)
         found = [Table(self.to_frame(), "Sources of labels", intervals=("slope", "lower", "upper"))]
         if self.agreements:
             title = "Agreement with the grades, over all labelled pairs"
             found.append(Table(self.agreement(), title, intervals=("kappa", "lower", "upper")))
-        if any(one.confusion for one in self.agreements):
+        if 0 < sum(bool(one.confusion) for one in self.agreements) <= FEW:
             found.append(Table(self.confusion_table(), "Labels and grades: expected pairs, and 95% intervals"))
         if self.disagreements:
-            found.append(Table(frame(self.disagreements, Disagreement), "The judged pairs that are the furthest apart"))
+            worst = sorted(self.disagreements, key=lambda one: -abs(one.apart))[:SHOWN]
+            found.append(Table(frame(worst, Disagreement), "The judged pairs that are the furthest apart"))
         found.append(Table(biases, "Biases towards teams, in units of the labels", intervals=("shift", "lower", "upper")))
         if any(o.kin is not None for o in self.observers):
             found.append(Table(self.kin(), "Biases towards kin, in units of the labels", intervals=("shift", "lower", "upper")))
         if self.panel is not None:
-            pairs = frame(self.panel.pairs[:SHOWN_PAIRS], ColumnPair)
+            pairs = frame(self.panel.pairs[:SHOWN], ColumnPair)
             found.append(Table(pairs, "Columns with the most alike errors", intervals=("error_correlation", "lower", "upper")))
         if self.panel is not None and self.panel.families:
             families = frame(self.panel.families, JudgeRepeats)
@@ -360,6 +359,22 @@ class Compared:
         """Return what labels follow of the texts beyond relevance."""
         properties = text_properties(self.estimate.problem.pool, docs, queries)
         return text_biases(self.posterior, self.labels.values, self.labels.sources, properties, self.seed)
+
+
+def trustworthy(estimate: ScoreEstimate, least: float, *, level: float = LEVEL) -> tuple[Trustworthy, ...]:
+    """Return whether each source of labels may be used.
+
+    Parameters
+    ----------
+    estimate
+        Scores by a hierarchical model with labels.
+    least
+        The agreement with people that is asked for: kappa, or the correlation for numbers.
+    level
+        The probability that it needs.
+    """
+    observers, found = examined(estimate), {one.source: one for one in agreements(estimate)}
+    return tuple(Trustworthy.of(found.get(o.observer.name), o, least, level=level) for o in observers)
 
 
 def agreements(estimate: ScoreEstimate) -> tuple[LabelAgreement, ...]:

@@ -283,6 +283,14 @@ class LabelAgreement:
             return self.correlation, self.correlation_lower, self.correlation_upper
         return self.kappa, self.kappa_lower, self.kappa_upper
 
+    def against(self, least: float) -> str:
+        """Return its agreement in words, and the probability that it is at least this."""
+        value, lower, upper = self.value
+        return (
+            f"{self.source}: {self.name} with the grades {value:.2f} ({lower:.2f} to {upper:.2f}), "
+            f"P(at least {least:g}) {self.probability_of(least):.3f}"
+        )
+
     def probability_of(self, least: float) -> float:
         """Return the probability that its agreement is at least this."""
         z, low, high = (float(_fisher_z(np.array(each))) for each in self.value)
