@@ -36,6 +36,7 @@ LABELS = (("gpt4o_umbrela", False), ("llama32_umbrela", True), ("llama32_binary"
 ORDERS = ("gain", "uncertain", "random")
 KIN = ("monot5_base", "monot5_large", "monot5_3b", "rank1_7b", "rank1_14b", "rank1_32b")
 NOT_KIN = ("gpt4o_umbrela",)  # examined as if it were of a family of systems that it is not
+WAYS = ("gain", "trust", "random")  # orders of judging, for kin
 SLIPS = 10  # grades that are turned
 LEAST = (0.5, 0.6, 0.7)  # agreement that is asked for
 
@@ -265,7 +266,7 @@ def kin_part(work: Work) -> str:
             if family:
                 labels = labels.described({column: {"family": family}})
             collection = replace(campaign, labels=labels)
-            cases = [("all", 0)] + [(order, seed) for order in ("gain", "random") for seed in range(work.seeds)]
+            cases = [("all", 0)] + [(order, seed) for order in WAYS for seed in range(work.seeds)]
             for order, seed in cases:
 
                 def made(collection=collection, order=order, seed=seed, model=model, scale=scale):
@@ -282,18 +283,20 @@ def kin_part(work: Work) -> str:
                 rows.append((title, source, order, seed, one.mean, one.lower, one.upper, one.p_favours, one.verdict))
     columns = ["campaign", "labels", "judged by", "seed", "shift", "lower", "upper", "P(favours)", "verdict"]
     found = pd.DataFrame(rows, columns=columns)
-    whole = found[found["judged by"] == "all"].set_index(["campaign", "labels"])["shift"]
+    all_judged = found[found["judged by"] == "all"].set_index(["campaign", "labels"])
+    whole, says = all_judged["shift"], all_judged["verdict"]
     some = found[found["judged by"] != "all"].copy()
     some["by all"] = [whole[row.campaign, row.labels] for row in some.itertuples()]
     some["inside"] = (some.lower <= some["by all"]) & (some["by all"] <= some.upper)
     of_kin = ~some.labels.str.contains(" as ")
+    nothing = np.array([says[row.campaign, row.labels] != "favours" for row in some.itertuples()])
     targets = Targets()
-    for order in ("gain", "random"):
+    for order in WAYS:
         mine = some[(some["judged by"] == order) & of_kin]
         targets.least(f"found with {N} judgments, {order}", float((mine.verdict == "favours").mean()), 0.9)
         targets.least(f"intervals with the shift by all judgments, {order}", float(mine.inside.mean()), 0.9)
-        other = some[(some["judged by"] == order) & ~of_kin]
-        targets.most(f"found where there is none, {order}", float((other.verdict == "favours").mean()), 0.05)
+        other = some[(some["judged by"] == order) & nothing]
+        targets.most(f"found where all judgments find none, {order}", float((other.verdict == "favours").mean()), 0.05)
     by = some.groupby(["campaign", "labels", "judged by"], sort=False)
     shown = by.agg(
         {
@@ -306,7 +309,8 @@ def kin_part(work: Work) -> str:
         f"very models; {N} judged pairs, {work.seeds} seeds. *by all*: the shift with all judgments; *shift*, *lower*, "
         "*upper*: means over seeds; *P(favours)*: the least of the seeds; *verdict*: how many say that kin is favoured; "
         "*inside*: the share of intervals with the shift by all. As a control, gpt4o_umbrela is examined as if these systems "
-        f"were its kin.\n\n{targets}\n" + table(shown.reset_index()) + "\nSeed by seed:\n\n" + table(found)
+        "were its kin. Pairs are chosen for the ranking (`gain`), for the labels (`trust`: `--goal trust`), or at random."
+        f"\n\n{targets}\n" + table(shown.reset_index()) + "\nSeed by seed:\n\n" + table(found)
     )
 
 

@@ -5,7 +5,7 @@ on is known to the model: labels, lists, and judgments so far. Given these, whet
 grade. So the grades of the others are drawn from the posterior, and every figure is computed on all labelled pairs.
 
 The posterior may be wrong about one labeller, however, so it is recalibrated first: on the judged pairs, each with its own
-judgment left out, a shift of the logits that depends on some columns :math:`x`, of which the label is one,
+judgment left out, a stretch of the logits, and a shift that depends on some columns :math:`x`, of which the label is one,
 
 .. math:: \text{logit}\,P^*(R_d \ge \ell) = \text{logit}\,P(R_d \ge \ell) + x_d'b, \qquad b \sim N(0, \tau^2 I),
 
@@ -26,7 +26,7 @@ from probeval.arrays import Floats, Ints
 from probeval.data.observers import ObserverSpec
 from probeval.data.pool import Pool
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.surprise import LeftOut, from_logits, level_logits, slope_and_curvature
+from probeval.relevance.surprise import LeftOut, level_logits
 from probeval.results import rows
 
 __all__ = [
@@ -42,8 +42,10 @@ __all__ = [
 DRAWS = 200  # of all grades: the error of a limit is about a tenth of a standard deviation
 ENOUGH = 30  # judged pairs with a label, for a statement on their agreement
 MOST_PAIRS = 20_000  # unjudged pairs whose grades are drawn; of more, a random sample stands for all
-OVERALL = 1.0  # sd of the shift of all logits, and of that per standard deviation of the expected logit; stated
-SHIFT = 0.5  # sd of the shift of logits per standard deviation of another column; stated
+STRETCH = 0.5  # sd of the logarithm of the stretch of logits; stated, as are the next two
+SHIFT = 2.0  # sd of the shift of logits of all pairs, and of those with one label
+APART = 2.0  # sd of what the shifts of single levels differ from it
+LEAST = 1e-4  # least probability of a level that was given, so that one pair cannot move everything
 FEW = 11  # values of a column that are labels of their own
 PROBIT = (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # of the normal distribution that is closest to a logistic one
 STEPS = 20  # of Newton's method; 4 are typical
@@ -115,10 +117,8 @@ class GradePosterior:
         n_judged = int(has[: self.judged].sum())
         judged, free = has[: self.judged], has[self.judged :]
         left, logits = level_logits(self.out.probability[judged]), self.logits[:, free]
-        level = self.out.level[judged]
-        expected = np.concatenate([left, level_logits(from_logits(logits).mean(axis=0))]).mean(axis=1)
-        x = shift_columns(expected, columns[has])
-        shift, covariance = recalibration(left, level, x[:n_judged], self.query[: self.judged][judged])
+        level, x = self.out.level[judged], shift_columns(columns[has])
+        centre, covariance = recalibration(left, level, x[:n_judged], self.query[: self.judged][judged])
         root = np.linalg.cholesky(covariance)
         # A shift of logits under each draw moves their mean by less: probabilities average over draws.
         apart = np.sqrt(1 + PROBIT * logits.mean(axis=2).var(axis=0))
@@ -126,33 +126,30 @@ class GradePosterior:
         drawn = np.empty((n, len(x)), dtype=np.int8)
         drawn[:, :n_judged] = level
         for t in range(n):
-            moved = x[n_judged:] @ (shift + root @ rng.standard_normal(len(shift)))
-            at_least = expit(logits[under[t]] + (moved * apart)[:, None])
+            stretch, moved = moves(centre + root @ rng.standard_normal(len(centre)), x[n_judged:], logits.shape[2])
+            at_least = expit(np.exp(stretch) * logits[under[t]] + moved * apart[:, None])
+            at_least = np.minimum.accumulate(at_least, axis=1)
             drawn[t, n_judged:] = (rng.random((len(at_least), 1)) < at_least).sum(axis=1)
         return GradeDraws(has, drawn, self.weight[has], n_judged, self.values)
 
 
-def shift_columns(expected: Floats, columns: Floats) -> Floats:
+def shift_columns(columns: Floats) -> Floats:
     """Return the columns on which the shift of logits depends, shape (pair, column).
 
-    A constant; the logit that is expected, so that a posterior that is too sure, or not sure enough, is corrected; and of
-    each column given its values, if they are few grades, or else the column itself.
+    A constant, and of each column given its values, if they are few grades, or else the column itself.
     """
-    parts = [np.ones(len(expected)), expected]
+    parts = [np.ones(len(columns))]
     for column in columns.T:
         values = np.unique(column)
         if len(values) <= FEW and np.array_equal(values, np.round(values)):
             parts += [(column == value).astype(float) for value in values.tolist()]
         else:
-            parts.append(column)
-    x = np.column_stack(parts)
-    sd = x[:, 1:].std(axis=0)
-    x[:, 1:] = np.where(sd > 0, (x[:, 1:] - x[:, 1:].mean(axis=0)) / np.where(sd > 0, sd, 1.0), 0.0)
-    return x
+            parts.append((column - column.mean()) / (column.std() or 1.0))
+    return np.column_stack(parts)
 
 
 def recalibration(logits: Floats, level: Ints, x: Floats, query: Ints) -> tuple[Floats, Floats]:
-    """Return the shift of the logits of judged pairs per unit of each column, and its covariance.
+    """Return the logarithm of the stretch of logits and their shift per unit of each column, and their covariance.
 
     Parameters
     ----------
@@ -165,24 +162,51 @@ def recalibration(logits: Floats, level: Ints, x: Floats, query: Ints) -> tuple[
     query
         Its query, shape (n,): what is left out of the model is shared within a query.
     """
-    k = x.shape[1]
-    prior, shift = np.diag([1 / OVERALL**2] * min(k, 2) + [1 / SHIFT**2] * (k - 2)), np.zeros(k)
-    slope, curvature = np.zeros(len(x)), np.zeros(len(x))
-    for _ in range(STEPS if len(x) else 0):
-        slope, curvature = slope_and_curvature(logits + (x @ shift)[:, None], level)
-        information = (x * curvature[:, None]).T @ x + prior
-        step = np.linalg.solve(information, x.T @ slope - prior @ shift)
-        shift = shift + np.clip(step, -1.0, 1.0)
+    k, cuts = x.shape[1], logits.shape[1]
+    prior = np.diag([1 / STRETCH**2] + [1 / SHIFT**2] * k + [1 / APART**2] * (k * cuts))
+    centre = np.zeros(len(prior))
+    slope, information = np.zeros((len(x), len(prior))), prior
+    for _ in range(STEPS):
+        slope, information = _scores(logits, level, x, centre)
+        information = information + prior
+        step = np.linalg.solve(information, slope.sum(axis=0) - prior @ centre)
+        centre = centre + np.clip(step, -1.0, 1.0)
         if np.abs(step).max() < SETTLED:
             break
-    inverse = np.linalg.inv((x * curvature[:, None]).T @ x + prior)
+    inverse = np.linalg.inv(information)
     # The sandwich with queries as clusters: what they share makes a sum of slopes vary more, or less, than its curvature.
     queries, of = np.unique(query, return_inverse=True)
-    sums = np.zeros((len(queries), k))
-    np.add.at(sums, of, x * slope[:, None])
+    sums = np.zeros((len(queries), len(prior)))
+    np.add.at(sums, of, slope)
     sums -= sums.mean(axis=0) if len(queries) else 0.0
     spread = sums.T @ sums * (len(queries) / max(len(queries) - 1, 1))
-    return shift, inverse @ (spread + prior) @ inverse
+    return centre, inverse @ (spread + prior) @ inverse
+
+
+def moves(parameters: Floats, x: Floats, cuts: int) -> tuple[float, Floats]:
+    """Return the logarithm of the stretch of logits, and the shift of each logit of each pair, shape (pair, level - 1)."""
+    k = x.shape[1]
+    common, apart = parameters[1 : 1 + k], parameters[1 + k :].reshape(k, cuts)
+    return float(parameters[0]), np.asarray(x @ (common[:, None] + apart))
+
+
+def _scores(logits: Floats, level: Ints, x: Floats, parameters: Floats) -> tuple[Floats, Floats]:
+    """Return the slope of each pair's log probability in the parameters, and their Fisher information."""
+    n, cuts = logits.shape
+    stretch, moved = moves(parameters, x, cuts)
+    stretched = np.exp(stretch) * logits
+    at_least = np.minimum.accumulate(expit(stretched + moved), axis=1)
+    steep = at_least * (1 - at_least)
+    # The change of P(level or more) in each parameter, shape (pair, level - 1, parameter): stretch, common shift, by level.
+    by_level = (x[:, None, :, None] * np.eye(cuts)[None, :, None, :]).reshape(n, cuts, -1)
+    of = np.concatenate([stretched[..., None], np.repeat(x[:, None, :], cuts, axis=1), by_level], axis=2)
+    change = np.pad(steep[..., None] * of, ((0, 0), (1, 1), (0, 0)))
+    change = change[:, :-1] - change[:, 1:]  # of P(level), shape (pair, level, parameter)
+    full = np.concatenate([np.ones((n, 1)), at_least, np.zeros((n, 1))], axis=1)
+    p = np.maximum(full[:, :-1] - full[:, 1:], LEAST)
+    pair = np.arange(n)
+    slope = change[pair, level] / p[pair, level][:, None]
+    return slope, np.einsum("dlj,dlk->jk", change / p[..., None], change)
 
 
 @dataclass(frozen=True, eq=False)
