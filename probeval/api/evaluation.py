@@ -221,7 +221,7 @@ class Evaluation(Result):
         queries: Any = None,
         reporter: Reporter = SILENT,
     ) -> TrustReport:
-        """How reliable each source of labels is, how it agrees with people, whom it favours, what the ranking owes to it.
+        """How reliable each source of labels is: its agreement with people, whom it favours, what the ranking owes to it.
 
         Parameters
         ----------
@@ -542,7 +542,8 @@ class NextPairs(Result):
             lines.append("Every pair is judged.")
         elif state.goal.about_labels:
             lines.append(
-                f"{state.judging.explore:.0%} of the pairs are drawn at random, those that may change the agreement most more "
+                f"{state.judging.explore:.0%} of the pairs are drawn at random, those that may change the agreement "
+                f"most more "
                 "often, with the probability shown."
             )
         elif state.draws_from_sides:

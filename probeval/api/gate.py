@@ -251,7 +251,7 @@ class Gate(Result):
 
     @key
     def verdict(self) -> GateVerdict:
-        """The verdict: undecided if labels are refused, worse if one measure says so, else undecided or tied, else passed."""
+        """The verdict: undecided if labels are refused; else worse, undecided or tied if one measure is; else passed."""
         return "undecided" if self.refused else self.deciding.verdict
 
     @key
@@ -392,7 +392,10 @@ class Gate(Result):
         )
 
     def junit(self) -> str:
-        """JUnit XML: one test case per measure, segment and source of labels that is to be trusted; worse is a failure, undecided and tied are skipped."""
+        """JUnit XML: one test case per measure, segment and source of labels to be trusted.
+
+        Worse is a failure; undecided, tied and refused are skipped.
+        """
         checks = (*self.checks, *self.segments)
         labels = () if self.trust is UNSET else self.trust
         skipped = sum(EXIT_CODES[c.verdict] == 3 for c in checks) + len(self.refused)
@@ -408,7 +411,9 @@ class Gate(Result):
             else:
                 ElementTree.SubElement(case, ending, {"message": check.reason})
         for one in labels:
-            case = ElementTree.SubElement(suite, "testcase", {"classname": "probeval.gate", "name": f"labels {one.source}"})
+            case = ElementTree.SubElement(
+                suite, "testcase", {"classname": "probeval.gate", "name": f"labels {one.source}"}
+            )
             if one.trusted:
                 ElementTree.SubElement(case, "system-out").text = one.reason
             else:
@@ -457,7 +462,8 @@ class GateInputs(Work, Distribution, Beside):
     trust: Annotated[
         float | None,
         About(
-            "Refuse labels unless their agreement with people (kappa) is surely this high, and they favour neither system.",
+            "Refuse labels unless their agreement with people (kappa) is surely this high, and they favour neither "
+            "system.",
             metavar="KAPPA",
             least=-0.99,
             most=0.99,

@@ -44,7 +44,8 @@ class EvaluationOutput(Output):
         Path | None, About("With --trust: labels by an earlier version of the same labellers.", metavar="FILE")
     ] = None
     queries: Annotated[
-        Path | None, About("With --trust and --docs: query texts, a table of query and text, or irds:ID.", metavar="FILE")
+        Path | None,
+        About("With --trust and --docs: query texts, a table of query and text, or irds:ID.", metavar="FILE"),
     ] = None
     surprising: Annotated[
         int | None, About("Show also so many judgments that are the least expected, for review.", metavar="N", least=1)

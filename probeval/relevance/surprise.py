@@ -167,7 +167,8 @@ class SurprisingGrades(Result):
         if not self.judged:
             return ("Nothing is judged, so no judgment is surprising.",)
         return (
-            f"{self.below:,} of {self.judged:,} judgments have a tail probability of at most {SURPRISING:g}; chance alone "
+            f"{self.below:,} of {self.judged:,} judgments have a tail probability of at most {SURPRISING:g}; chance "
+            f"alone "
             f"gives about {self.below_by_chance:.1f}. A surprising grade may be right: look at the document again.",
         )
 

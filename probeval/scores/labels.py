@@ -85,7 +85,9 @@ class LabelSource:
         text = f"{self.source}{known} labels {self.labelled:.0%} of the pool"
         if self.correlation is not None:
             between = "" if self.lower == self.upper else f" ({self.lower:.2f} to {self.upper:.2f})"
-            text += f"; by {self.judged:,} judged pairs its correlation with the grades is {self.correlation:.2f}{between}"
+            text += (
+                f"; by {self.judged:,} judged pairs its correlation with the grades is {self.correlation:.2f}{between}"
+            )
         elif self.judged >= ENOUGH:
             text += f"; {self.judged:,} of these pairs are judged"
         elif self.judged:

@@ -59,7 +59,9 @@ class Trustworthy:
 
     source: str
     least: Annotated[float, "The agreement that is asked for: kappa, or the correlation for numbers."]
-    probability: Annotated[float | None, "The probability that it is at least that; null with fewer than 30 judged pairs."]
+    probability: Annotated[
+        float | None, "The probability that it is at least that; null with fewer than 30 judged pairs."
+    ]
     trusted: Annotated[bool, "Whether that probability reaches the level, and no bias towards a team or kin is found."]
     reason: Annotated[str, "Why, or why not."]
 
@@ -140,8 +142,7 @@ class TrustReport(Result):
     def agreement(self) -> pd.DataFrame:
         """One row per source: kappa with its interval, the share of equal labels, the correlation."""
         found = frame(self.agreements, LabelAgreement)
-        names = {f"{figure}_{end}": end for figure in ("kappa",) for end in ("lower", "upper")}
-        return found.drop(columns="confusion").rename(columns=names)
+        return found.drop(columns="confusion").rename(columns={"kappa_lower": "lower", "kappa_upper": "upper"})
 
     def confusion(self) -> pd.DataFrame:
         """One row per source, label and grade: the expected number of pairs with its interval, and of judged ones."""
@@ -151,12 +152,12 @@ class TrustReport(Result):
 
     def confusion_table(self) -> pd.DataFrame:
         """One row per source and label, one column per grade: the expected number of pairs and its interval."""
-        long = self.confusion()
-        shown = [f"{n:.0f} [{low:.0f}, {high:.0f}]" for n, low, high in zip(long.pairs, long.lower, long.upper, strict=True)]
-        wide = long.assign(cell=shown, grade=[f"grade {grade:g}" for grade in long.grade])
-        order = list(dict.fromkeys(wide.source))
-        wide = wide.pivot(index=["source", "label"], columns="grade", values="cell")
-        return wide.loc[order].reset_index().rename_axis(columns=None) if len(long) else wide.reset_index()
+        found: dict[tuple[str, float], dict[str, str]] = {}
+        for one in self.agreements:
+            for cell in one.confusion:
+                shown = f"{cell.pairs:.0f} [{cell.lower:.0f}, {cell.upper:.0f}]"
+                found.setdefault((one.source, cell.label), {})[f"grade {cell.grade:g}"] = shown
+        return pd.DataFrame([{"source": source, "label": label, **cells} for (source, label), cells in found.items()])
 
     def kin(self) -> pd.DataFrame:
         """One row per source with kin among the systems: the shift of its labels on the documents of these."""
@@ -201,17 +202,25 @@ class TrustReport(Result):
         if self.disagreements:
             worst = sorted(self.disagreements, key=lambda one: -abs(one.apart))[:SHOWN]
             found.append(Table(frame(worst, Disagreement), "The judged pairs that are the furthest apart"))
-        found.append(Table(biases, "Biases towards teams, in units of the labels", intervals=("shift", "lower", "upper")))
+        found.append(
+            Table(biases, "Biases towards teams, in units of the labels", intervals=("shift", "lower", "upper"))
+        )
         if any(o.kin is not None for o in self.observers):
-            found.append(Table(self.kin(), "Biases towards kin, in units of the labels", intervals=("shift", "lower", "upper")))
+            found.append(
+                Table(self.kin(), "Biases towards kin, in units of the labels", intervals=("shift", "lower", "upper"))
+            )
         if self.panel is not None:
             pairs = frame(self.panel.pairs[:SHOWN], ColumnPair)
-            found.append(Table(pairs, "Columns with the most alike errors", intervals=("error_correlation", "lower", "upper")))
+            found.append(
+                Table(pairs, "Columns with the most alike errors", intervals=("error_correlation", "lower", "upper"))
+            )
         if self.panel is not None and self.panel.families:
             families = frame(self.panel.families, JudgeRepeats)
             found.append(Table(families, "Repeats and prompts of one judge", intervals=("effective", "lower", "upper")))
         if self.drift is not UNSET:
-            found.append(Table(frame(self.drift, Drift), "Against earlier labels", intervals=("shift", "lower", "upper")))
+            found.append(
+                Table(frame(self.drift, Drift), "Against earlier labels", intervals=("shift", "lower", "upper"))
+            )
         if self.texts is not UNSET:
             title = "What labels follow of the texts, and what grades do"
             found.append(Table(frame(self.texts, TextBias), title, intervals=("difference", "lower", "upper")))
@@ -318,9 +327,7 @@ class Compared:
     def disagreements(self) -> tuple[Disagreement, ...]:
         """The judged pairs on which labels and grades are the furthest apart."""
         pool, sources = self.estimate.problem.pool, zip(self.labels.observers, self.labels.values.T, strict=True)
-        return tuple(
-            one for of, y in sources for one in disagreements(self.posterior, pool, y, of, self.top, n=WORST)
-        )
+        return tuple(one for of, y in sources for one in disagreements(self.posterior, pool, y, of, self.top, n=WORST))
 
     @property
     def panel(self) -> Panel | None:

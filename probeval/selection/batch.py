@@ -154,7 +154,9 @@ def choose_by_topic(
         if joint is not None and n > 1 and len(best) > 1:
             best = np.sort(best)
             between = context.dependence.between(best)
-            at, value = in_turn(covariance_for(context, goal)[best], context.gain_variance[best], between, n, joint(context, goal))
+            at, value = in_turn(
+                covariance_for(context, goal)[best], context.gain_variance[best], between, n, joint(context, goal)
+            )
             best = best[at]
         pairs.append(best[:n])
         values.append(np.minimum.accumulate(value))

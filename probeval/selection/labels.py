@@ -6,8 +6,8 @@ Kappa of a labeller is a function of the grades of all pairs that it labelled. W
 .. math:: c_d = \frac{2}{nS} \big[(y_d - \bar y) - \kappa\,(r_d - \bar y)\big], \qquad
    S = \text{Var}(r) + \text{Var}(y) + (\bar r - \bar y)^2 .
 
-So to first order it is a weighted sum of gains, as a score of a system is, and pairs are chosen for it in the same way. See
-docs/theory/judging.md#trust-goal.
+So to first order it is a weighted sum of gains, as a score of a system is, and pairs are chosen for it in the same
+way. See docs/theory/judging.md#trust-goal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SURE = 1 - 1e-6  # the highest probability to take a normal quantile of
 
 
 def agreement_slopes(context: SelectionContext) -> Floats:
-    """Return the slope of each labeller's agreement in the gain of each pair, 0 without a label, shape (pair, source)."""
+    """Return the slope of each labeller's agreement in each pair's gain, 0 without a label, shape (pair, source)."""
     labels = context.estimate.problem.labels
     if labels is None:
         raise SelectionError("The goal trust is about labels, and there are none. Give --labels FILE.")

@@ -10,8 +10,8 @@ from scipy.special import ndtri
 
 from probeval.errors import SelectionError, did_you_mean
 from probeval.extensions import Registry
-from probeval.selection.labels import agreement_confidence
 from probeval.selection.errors import ErrorCorrection, model_kind, published_corrections, stated_sd
+from probeval.selection.labels import agreement_confidence
 from probeval.ties import TIE
 
 if TYPE_CHECKING:

@@ -1,13 +1,15 @@
-r"""How labels agree with the grades that people give or would give, over all labelled pairs and not the judged ones only.
+r"""How labels agree with people, over all labelled pairs and not the judged ones alone.
 
-Judged pairs are chosen, and those that are chosen for doubt are the hard ones. What a pair's chance to be chosen depends
-on is known to the model: labels, lists, and judgments so far. Given these, whether it was judged tells nothing of its
-grade. So the grades of the others are drawn from the posterior, and every figure is computed on all labelled pairs.
+Judged pairs are chosen, and those that are chosen for doubt are the hard ones. What a pair's chance to be chosen
+depends on is known to the model: labels, lists, and judgments so far. Given these, whether it was judged tells nothing
+of its grade. So the grades of the others are drawn from the posterior, and every figure is computed on all labelled
+pairs.
 
-The posterior may be wrong about one labeller, however, so it is recalibrated first: on the judged pairs, each with its own
-judgment left out, a stretch of the logits, and a shift that depends on some columns :math:`x`, of which the label is one,
+The posterior may be wrong about one labeller, however, so it is recalibrated first: on the judged pairs, each with its
+own judgment left out, a stretch of the logits, and a shift that depends on some columns :math:`x`, of which the label
+is one,
 
-.. math:: \text{logit}\,P^*(R_d \ge \ell) = \text{logit}\,P(R_d \ge \ell) + x_d'b, \qquad b \sim N(0, \tau^2 I),
+.. math:: \text{logit}\,P^*(R_d \ge \ell) = e^s\,\text{logit}\,P(R_d \ge \ell) + x_d'(b + b_\ell),
 
 is fitted, and its error, with judged pairs of one query counted as one, is part of the draws.
 See docs/theory/observers.md#agreement.
@@ -174,7 +176,8 @@ def recalibration(logits: Floats, level: Ints, x: Floats, query: Ints) -> tuple[
         if np.abs(step).max() < SETTLED:
             break
     inverse = np.linalg.inv(information)
-    # The sandwich with queries as clusters: what they share makes a sum of slopes vary more, or less, than its curvature.
+    # The sandwich with queries as clusters: what they share makes a sum of slopes vary more, or less, than its
+    # curvature.
     queries, of = np.unique(query, return_inverse=True)
     sums = np.zeros((len(queries), len(prior)))
     np.add.at(sums, of, slope)
@@ -184,7 +187,7 @@ def recalibration(logits: Floats, level: Ints, x: Floats, query: Ints) -> tuple[
 
 
 def moves(parameters: Floats, x: Floats, cuts: int) -> tuple[float, Floats]:
-    """Return the logarithm of the stretch of logits, and the shift of each logit of each pair, shape (pair, level - 1)."""
+    """Return the logarithm of the stretch, and the shift of each logit of each pair, shape (pair, level - 1)."""
     k = x.shape[1]
     common, apart = parameters[1 : 1 + k], parameters[1 + k :].reshape(k, cuts)
     return float(parameters[0]), np.asarray(x @ (common[:, None] + apart))
@@ -197,7 +200,8 @@ def _scores(logits: Floats, level: Ints, x: Floats, parameters: Floats) -> tuple
     stretched = np.exp(stretch) * logits
     at_least = np.minimum.accumulate(expit(stretched + moved), axis=1)
     steep = at_least * (1 - at_least)
-    # The change of P(level or more) in each parameter, shape (pair, level - 1, parameter): stretch, common shift, by level.
+    # The change of P(level or more) in each parameter, shape (pair, level - 1, parameter): stretch, common shift, by
+    # level.
     by_level = (x[:, None, :, None] * np.eye(cuts)[None, :, None, :]).reshape(n, cuts, -1)
     of = np.concatenate([stretched[..., None], np.repeat(x[:, None, :], cuts, axis=1), by_level], axis=2)
     change = np.pad(steep[..., None] * of, ((0, 0), (1, 1), (0, 0)))
@@ -343,7 +347,7 @@ class Disagreement:
 def agreement(
     posterior: GradePosterior, labels: Floats, observer: ObserverSpec, top: float, *, seed: Sequence[int]
 ) -> LabelAgreement | None:
-    """Return the agreement of a source of labels with people; None with fewer than 30 judged pairs, or all labels equal.
+    """Return the agreement of a source of labels with people; None with fewer than 30 judged pairs, or equal labels.
 
     Parameters
     ----------
@@ -404,7 +408,8 @@ def _confusion(drawn: GradeDraws, given: Floats, observer: ObserverSpec) -> tupl
 def agreement_draws(drawn: GradeDraws, given: Floats, observer: ObserverSpec, top: float) -> Floats:
     """Return draws of the agreement of labels and grades: of kappa, or of the correlation for numbers.
 
-    ``given`` are the labels of the pairs of the posterior. For kappa, grades and labels are shares of their highest one.
+    ``given`` are the labels of the pairs of the posterior. For kappa, grades and labels are shares of their highest
+    one.
     """
     if observer.scale == "number":
         return correlation(drawn.moments(given), drawn.values)
@@ -470,14 +475,14 @@ def weighted_kappa_draws(sums: Floats, grades: Floats) -> Floats:
     grades
         The grade of each level, on the scale of the labels, shape (level,).
     """
-    n, mean, mean_y, var, var_y, cov = _moments(sums, grades)
+    mean, mean_y, var, var_y, cov = _moments(sums, grades)
     spread = var + var_y + (mean - mean_y) ** 2
     return np.asarray(np.divide(2 * cov, spread, out=np.full(len(cov), np.nan), where=spread > 0))
 
 
 def correlation(sums: Floats, grades: Floats) -> Floats:
     """Return the correlation of labels and grades of each draw, shape (draw,); NaN where one of them does not vary."""
-    n, mean, mean_y, var, var_y, cov = _moments(sums, grades)
+    _, _, var, var_y, cov = _moments(sums, grades)
     spread = np.sqrt(np.maximum(var * var_y, 0.0))
     return np.asarray(np.divide(cov, spread, out=np.full(len(cov), np.nan), where=spread > 1e-12))
 
@@ -502,7 +507,7 @@ def _moments(sums: Floats, grades: Floats) -> tuple[Floats, ...]:
     var = sums[..., 0] @ grades**2 / n - mean**2
     var_y = sums[..., 2].sum(axis=1) / n - mean_y**2
     cov = sums[..., 1] @ grades / n - mean * mean_y
-    return n, mean, mean_y, var, var_y, cov
+    return mean, mean_y, var, var_y, cov
 
 
 def interval(draws: Floats, *, bounded: str = "") -> tuple[float, float, float]:

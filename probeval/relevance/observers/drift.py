@@ -37,20 +37,23 @@ class Drift:
     system_shift: Annotated[float, "The mean change of its labels, less that of all systems."]
     agreement: Annotated[
         float | None,
-        "The change of its agreement with the grades, now less earlier: of kappa, or of the correlation for numbers; null "
+        "The change of its agreement with the grades, now less earlier: of kappa, or of the correlation for numbers; "
+        "null "
         "with too few judged pairs.",
     ]
     agreement_lower: Annotated[float | None, "The lower end of its 95% interval."]
     agreement_upper: float | None
     verdict: Annotated[
-        str, "``drifted`` if the interval of the mean change, or of the change of agreement, excludes 0; else ``stable``."
+        str,
+        "``drifted`` if the interval of the mean change, or of the change of agreement, excludes 0; else ``stable``.",
     ]
 
     @property
     def sentence(self) -> str:
         """The finding."""
         text = (
-            f"{self.source}: {self.up + self.down:.0%} of its labels differ from the earlier ones ({self.up:.0%} higher, "
+            f"{self.source}: {self.up + self.down:.0%} of its labels differ from the earlier ones ({self.up:.0%} "
+            f"higher, "
             f"{self.down:.0%} lower), by {self.shift:+.3f} on average ({self.lower:+.3f} to {self.upper:+.3f})"
         )
         if self.agreement is not None:
@@ -62,7 +65,13 @@ class Drift:
 
 
 def drift(
-    posterior: GradePosterior, runs: Runs, now: Floats, earlier: Floats, of: Sequence[ObserverSpec], top: float, seed: Sequence[int]
+    posterior: GradePosterior,
+    runs: Runs,
+    now: Floats,
+    earlier: Floats,
+    of: Sequence[ObserverSpec],
+    top: float,
+    seed: Sequence[int],
 ) -> Drift | None:
     """Return the drift of one judge; None without a pair that has both labels.
 

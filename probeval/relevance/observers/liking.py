@@ -1,8 +1,8 @@
 r"""What labels follow beyond relevance: the length of the text, and the words that it shares with the query.
 
 A judge that errs as people do follows a property of texts as far as grades do. So the correlation of labels with the
-property is compared with that of grades, over all labelled pairs; grades of unjudged pairs are drawn from the posterior,
-recalibrated by the label and the properties. See docs/theory/observers.md#liking.
+property is compared with that of grades, over all labelled pairs; grades of unjudged pairs are drawn from the
+posterior, recalibrated by the label and the properties. See docs/theory/observers.md#liking.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class TextBias:
     """How far labels follow a property of texts, and how far grades do."""
 
     source: str
-    what: Annotated[str, "``length`` (the logarithm of the number of words) or ``overlap`` (the share of the query's words)."]
+    what: Annotated[
+        str, "``length`` (the logarithm of the number of words) or ``overlap`` (the share of the query's words)."
+    ]
     labels: Annotated[float, "The correlation of its labels with the property."]
     grades: Annotated[float, "The correlation of the grades with the property, over the same pairs."]
     difference: Annotated[float, "That of labels less that of grades."]
@@ -39,7 +41,8 @@ class TextBias:
         """The finding."""
         property_ = {"length": "the length of the text", "overlap": "words shared with the query"}[self.what]
         return (
-            f"{self.source} follows {property_} {self.verdict} than people do: correlation {self.labels:+.2f}, that of the "
+            f"{self.source} follows {property_} {self.verdict} than people do: correlation {self.labels:+.2f}, that "
+            f"of the "
             f"grades {self.grades:+.2f} (difference {self.lower:+.2f} to {self.upper:+.2f})."
         )
 
@@ -68,7 +71,11 @@ def text_properties(pool: Pool, docs: Mapping[str, str], queries: Mapping[str, s
 
 
 def text_biases(
-    posterior: GradePosterior, labels: Floats, names: Sequence[str], properties: Mapping[str, Floats], seed: Sequence[int]
+    posterior: GradePosterior,
+    labels: Floats,
+    names: Sequence[str],
+    properties: Mapping[str, Floats],
+    seed: Sequence[int],
 ) -> tuple[TextBias, ...]:
     """Return how far each source of labels follows each property of texts, and how far grades do.
 

@@ -4,10 +4,10 @@ What counts is the correlation of errors, given the grade. Within grades, the co
 
 .. math:: \text{Cov}(y_j, y_k) - \sum_\ell \pi_\ell (\mu_{j\ell} - \bar y_j)(\mu_{k\ell} - \bar y_k),
 
-with :math:`\pi_\ell` the share of grade :math:`\ell` and :math:`\mu_{j\ell}` the mean label of its pairs. The first term
-needs no judgment. So of each column only its own relation with the grades has to be known, which the judged pairs show of
-it alone: that the model takes columns for independent does not enter. With :math:`\rho_{jk}` the correlations that follow,
-:math:`n` columns are worth
+with :math:`\pi_\ell` the share of grade :math:`\ell` and :math:`\mu_{j\ell}` the mean label of its pairs. The first
+term needs no judgment. So of each column only its own relation with the grades has to be known, which the judged pairs
+show of it alone: that the model takes columns for independent does not enter. With :math:`\rho_{jk}` the correlations
+that follow, :math:`n` columns are worth
 
 .. math:: n_{\text{eff}} = \frac{n^2}{\sum_{jk} \rho_{jk}}
 
