@@ -221,7 +221,7 @@ class Evaluation(Result):
         queries: Any = None,
         reporter: Reporter = SILENT,
     ) -> TrustReport:
-        """How reliable each source of labels is: its agreement with people, whom it favours, what the ranking owes to it.
+        """How reliable each source of labels is, whom it favours, and what the ranking owes to it.
 
         Parameters
         ----------

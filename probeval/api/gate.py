@@ -251,7 +251,7 @@ class Gate(Result):
 
     @key
     def verdict(self) -> GateVerdict:
-        """The verdict: undecided if labels are refused; else worse, undecided or tied if one measure is; else passed."""
+        """The verdict: undecided if labels are refused; else worse, undecided or tied if a measure is; else passed."""
         return "undecided" if self.refused else self.deciding.verdict
 
     @key

@@ -41,7 +41,7 @@ def from_logits(logits: Floats) -> Floats:
     at_least = expit(logits)
     ends = (*at_least.shape[:-1], 1)
     full = np.concatenate([np.ones(ends), at_least, np.zeros(ends)], axis=-1)
-    return np.maximum(full[..., :-1] - full[..., 1:], 0.0)
+    return np.asarray(np.maximum(full[..., :-1] - full[..., 1:], 0.0))
 
 
 def slope_and_curvature(logits: Floats, level: Ints) -> tuple[Floats, Floats]:

@@ -99,6 +99,6 @@ def _confidence(context: SelectionContext, goal: Goal) -> Floats:
     def confidence() -> Floats:
         found = {one.source: one.probability_of(goal.least or 0.0) for one in agreements(context.estimate)}
         p = np.array([found.get(source, 0.5) for source in labels.sources])
-        return np.maximum(p, 1 - p)
+        return np.asarray(np.maximum(p, 1 - p))
 
     return context.kept((goal, "confidence"), confidence)

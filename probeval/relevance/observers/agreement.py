@@ -17,14 +17,14 @@ See docs/theory/observers.md#agreement.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 from scipy.special import expit, logit, ndtr
 
-from probeval.arrays import Floats, Ints
+from probeval.arrays import Bools, Codes, Floats, Ints
 from probeval.data.observers import ObserverSpec
 from probeval.data.pool import Pool
 from probeval.relevance.distribution import RelevanceDistribution
@@ -52,6 +52,7 @@ FEW = 11  # values of a column that are labels of their own
 PROBIT = (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # of the normal distribution that is closest to a logistic one
 STEPS = 20  # of Newton's method; 4 are typical
 SETTLED = 1e-8
+UNKNOWN: tuple[float | None, float | None, float | None] = (None, None, None)
 NORMAL = 1.96  # of an interval of 95%
 NEAR = 1e-6  # least distance of a correlation from 1, or of a share from 0 and 1, on their unbounded scales
 
@@ -115,7 +116,7 @@ class GradePosterior:
 
         ``columns`` have shape (pair, column), in the order of the pairs of this posterior, NaN where unknown.
         """
-        has = ~np.isnan(columns).any(axis=1)
+        has: Bools = ~np.isnan(columns).any(axis=1)  # type: ignore[assignment]
         n_judged = int(has[: self.judged].sum())
         judged, free = has[: self.judged], has[self.judged :]
         left, logits = level_logits(self.out.probability[judged]), self.logits[:, free]
@@ -125,7 +126,7 @@ class GradePosterior:
         # A shift of logits under each draw moves their mean by less: probabilities average over draws.
         apart = np.sqrt(1 + PROBIT * logits.mean(axis=2).var(axis=0))
         under = np.arange(n) % len(self.logits)
-        drawn = np.empty((n, len(x)), dtype=np.int8)
+        drawn = np.empty((n, len(x)), dtype=np.int16)
         drawn[:, :n_judged] = level
         for t in range(n):
             stretch, moved = moves(centre + root @ rng.standard_normal(len(centre)), x[n_judged:], logits.shape[2])
@@ -231,8 +232,8 @@ class GradeDraws:
         The grade of each level, shape (level,).
     """
 
-    among: np.ndarray
-    level: np.ndarray
+    among: Bools
+    level: Codes
     weight: Floats
     judged: int
     values: Floats
@@ -369,8 +370,7 @@ def agreement(
     correlated = interval(correlation(drawn.moments(given), posterior.values), bounded="correlation")
     if np.isnan(correlated[0]):
         return None
-    kappa: tuple[float | None, ...] = (None,) * 3
-    equal: tuple[float | None, ...] = (None,) * 3
+    kappa, equal = UNKNOWN, UNKNOWN
     if observer.scale != "number":
         kappa = interval(agreement_draws(drawn, given, observer, top), bounded="correlation")
     if observer.levels == len(posterior.values) and top == observer.levels - 1:
@@ -378,12 +378,18 @@ def agreement(
         same = (posterior.values[drawn.level] == mine) @ drawn.weight / drawn.weight.sum()
         equal = interval(np.asarray(same), bounded="share")
     return LabelAgreement(
-        observer.name,
-        int((~np.isnan(labels)).sum()),
-        judged,
-        *kappa,
-        *equal,
-        *correlated,
+        source=observer.name,
+        pairs=int((~np.isnan(labels)).sum()),
+        judged=judged,
+        kappa=kappa[0],
+        kappa_lower=kappa[1],
+        kappa_upper=kappa[2],
+        equal=equal[0],
+        equal_lower=equal[1],
+        equal_upper=equal[2],
+        correlation=correlated[0],
+        correlation_lower=correlated[1],
+        correlation_upper=correlated[2],
         confusion=_confusion(drawn, given, observer),
     )
 
@@ -522,8 +528,9 @@ def interval(draws: Floats, *, bounded: str = "") -> tuple[float, float, float]:
         return (float(draws[0]),) * 3
     to, back = _SCALES[bounded]
     moved = to(draws)
-    middle, half = moved.mean(), NORMAL * moved.std()
-    return tuple(float(back(each)) for each in (middle, middle - half, middle + half))  # type: ignore[return-value]
+    middle, half = float(moved.mean()), NORMAL * float(moved.std())
+    value, lower, upper = (float(back(np.array(each))) for each in (middle, middle - half, middle + half))
+    return value, lower, upper
 
 
 def _same(x: Floats) -> Floats:
@@ -534,7 +541,7 @@ def _fisher_z(x: Floats) -> Floats:
     return np.asarray(np.arctanh(np.clip(x, NEAR - 1, 1 - NEAR)))
 
 
-_SCALES = {
+_SCALES: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {
     "": (_same, _same),
     "correlation": (_fisher_z, np.tanh),
     "positive": (np.log, np.exp),

@@ -271,7 +271,7 @@ class Suspects:
         related = np.array([bool(set(of) & set(kin)) for of in self.systems])
         if not related.any():
             return self
-        docs = (self.columns[:, related] > 0).any(axis=1)
+        docs: Bools = self.columns[:, related].max(axis=1) > 0
         suspicion = np.where(related, OF_KIN, self.suspicion)
         found = replace(self, suspicion=suspicion, kin=docs, kin_systems=tuple(kin))
         if related.sum() == 1:
@@ -286,12 +286,12 @@ class Suspects:
     @property
     def centred(self) -> Floats:
         """The columns less their means: a shift leaves the mean label as it is, which is the family's level."""
-        return self.columns - self.columns.mean(axis=0)
+        return np.asarray(self.columns - self.columns.mean(axis=0))
 
     @property
     def towards_kin(self) -> Floats:
         """The mean of each column over the documents of the kin, less that over the others, shape (set,)."""
-        return self.columns[self.kin].mean(axis=0) - self.columns[~self.kin].mean(axis=0)
+        return np.asarray(self.columns[self.kin].mean(axis=0) - self.columns[~self.kin].mean(axis=0))
 
 
 def _examine_one(
