@@ -12,6 +12,7 @@ import pandas as pd
 
 from probeval.arrays import Floats
 from probeval.data.evidence import LabelTable
+from probeval.data.problem import Problem
 from probeval.display import Table
 from probeval.errors import DataError, ModelError
 from probeval.relevance.models.hierarchical import Hierarchical
@@ -263,9 +264,7 @@ def trust(
     reporter
         Receives progress and remarks.
     """
-    labels = estimate.estimation.collection.labels
-    observers = examined(estimate, margin=margin)
-    assert labels is not None
+    observers, labels = examined(estimate, margin=margin), labels_given(estimate.problem)
     cases: list[tuple[str, float, tuple[str, ...]]] = [
         ("worth halved", 0.5, labels.sources),
         ("worth doubled", 2.0, labels.sources),
@@ -307,9 +306,7 @@ class Compared:
     @property
     def labels(self) -> LabelTable:
         """The labels of the pairs of the pool."""
-        labels = self.estimate.problem.labels
-        assert labels is not None
-        return labels
+        return labels_given(self.estimate.problem)
 
     @property
     def top(self) -> float:
@@ -384,6 +381,19 @@ def trustworthy(estimate: ScoreEstimate, least: float, *, level: float = LEVEL) 
     return tuple(Trustworthy.of(found.get(o.observer.name), o, least, level=level) for o in observers)
 
 
+def labels_given(problem: Problem) -> LabelTable:
+    """Return the labels of a problem.
+
+    Raises
+    ------
+    DataError
+        If there are none.
+    """
+    if problem.labels is None:
+        raise DataError("Labels are examined, and there are none. Give --labels FILE.")
+    return problem.labels
+
+
 def agreements(estimate: ScoreEstimate) -> tuple[LabelAgreement, ...]:
     """Return the agreement of each source of labels with people, over all labelled pairs, where enough is judged."""
     return Compared(estimate).agreements
@@ -392,8 +402,7 @@ def agreements(estimate: ScoreEstimate) -> tuple[LabelAgreement, ...]:
 def examined(estimate: ScoreEstimate, *, margin: float = MARGIN) -> tuple[ObserverTrust, ...]:
     """Return the trust in each source of labels alone, the steepest slope first."""
     model, problem = estimate.estimation.model, estimate.problem
-    if problem.labels is None:
-        raise DataError("A trust report examines labels, and there are none. Give --labels FILE.")
+    labels_given(problem)
     if not isinstance(model, Hierarchical):
         raise ModelError("Only the hierarchical model examines labels. Use --model hierarchical.")
     if not 0 < margin < 1:

@@ -16,8 +16,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from probeval.arrays import Floats
-from probeval.errors import SelectionError
-from probeval.scores.trust import agreements
+from probeval.scores.trust import agreements, labels_given
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
 from probeval.ties import TIE
@@ -29,9 +28,7 @@ SURE = 1 - 1e-6  # the highest probability to take a normal quantile of
 
 def agreement_slopes(context: SelectionContext) -> Floats:
     """Return the slope of each labeller's agreement in each pair's gain, 0 without a label, shape (pair, source)."""
-    labels = context.estimate.problem.labels
-    if labels is None:
-        raise SelectionError("The goal trust is about labels, and there are none. Give --labels FILE.")
+    labels = labels_given(context.estimate.problem)
     mean, variance, top = *context.gain_moments, float(context.gains.max()) or 1.0
     expected, variance = mean / top, context.gain_variance / top**2
     slopes = np.zeros(labels.values.shape)
@@ -92,12 +89,11 @@ def agreement_confidence(context: SelectionContext, goal: Goal) -> float:
 
 def _confidence(context: SelectionContext, goal: Goal) -> Floats:
     """Return the same for each labeller, .5 where too little is judged, shape (source,)."""
-    labels = context.estimate.problem.labels
-    assert labels is not None
-    assert goal.least is not None
+    labels = labels_given(context.estimate.problem)
+    least = 0.0 if goal.least is None else goal.least
 
     def confidence() -> Floats:
-        found = {one.source: one.probability_of(goal.least or 0.0) for one in agreements(context.estimate)}
+        found = {one.source: one.probability_of(least) for one in agreements(context.estimate)}
         p = np.array([found.get(source, 0.5) for source in labels.sources])
         return np.asarray(np.maximum(p, 1 - p))
 

@@ -243,7 +243,7 @@ def test_no_pair_is_needed_once_labels_are_known_to_be_good_enough_or_not(campai
 
 
 def test_the_goal_trust_needs_labels(campaign):
-    with pytest.raises(SelectionError, match="Give --labels FILE"):
+    with pytest.raises(DataError, match="Give --labels FILE"):
         _ = goal_state(judged(campaign, 10), "trust", stop="budget=1000").pairs
     with pytest.raises(SelectionError, match="No goal 'trust:2'"):
         Goal.parse("trust:2")

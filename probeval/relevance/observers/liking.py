@@ -29,8 +29,8 @@ class TextBias:
     what: Annotated[
         str, "``length`` (the logarithm of the number of words) or ``overlap`` (the share of the query's words)."
     ]
-    labels: Annotated[float, "The correlation of its labels with the property."]
-    grades: Annotated[float, "The correlation of the grades with the property, over the same pairs."]
+    of_labels: Annotated[float, "The correlation of its labels with the property."]
+    of_grades: Annotated[float, "The correlation of the grades with the property, over the same pairs."]
     difference: Annotated[float, "That of labels less that of grades."]
     lower: Annotated[float, "The lower end of its 95% interval."]
     upper: float
@@ -41,9 +41,9 @@ class TextBias:
         """The finding."""
         property_ = {"length": "the length of the text", "overlap": "words shared with the query"}[self.what]
         return (
-            f"{self.source} follows {property_} {self.verdict} than people do: correlation {self.labels:+.2f}, that "
+            f"{self.source} follows {property_} {self.verdict} than people do: correlation {self.of_labels:+.2f}, that "
             f"of the "
-            f"grades {self.grades:+.2f} (difference {self.lower:+.2f} to {self.upper:+.2f})."
+            f"grades {self.of_grades:+.2f} (difference {self.lower:+.2f} to {self.upper:+.2f})."
         )
 
 
