@@ -24,7 +24,7 @@ GOALS = {
     "scores": "the score of every system, to within a half-width",
     "success": "the order of all systems by P(success), the share of queries that satisfy most users",
     "relevant": "relevant documents found",
-    "trust[:LEAST]": "whether labels agree with people by at least LEAST, .6 by default: whether they may be used",
+    "trust:LEAST": "whether labels agree with people by at least LEAST, .6 by default: whether they may be used",
 }
 TRUSTED = 0.6  # kappa from which agreement is called substantial (Landis and Koch 1977)
 

@@ -49,7 +49,8 @@ def evidence(place: Path) -> list[object]:
 
 def test_all_that_trust_shows_is_in_its_json(folder: Path, probeval: Run) -> None:
     said = probeval(
-        "evaluate", folder / "now" / "runs", *evidence(folder), "--trust", "--earlier", folder / "earlier" / "labels.tsv",
+        "evaluate", folder / "now" / "runs", *evidence(folder), "--trust",
+        "--earlier", folder / "earlier" / "labels.tsv",
         "--docs", folder / "docs.tsv", "--queries", folder / "queries.tsv", "--surprising", 3, "--format", "json",
     )  # fmt: skip
     assert said.code == 0, said.err
