@@ -1,7 +1,7 @@
 """Write docs/evidence-trust.md: `python examples/trust_evidence.py DATA KEEP [PART...] [--seeds N]`.
 
-Models, judgings and figures are kept in the folder KEEP as they are made, so that a broken run resumes where it stopped.
-Parts: `agreement`, `panel`, `drift`, `kin`, `surprising`, `deciding`; all of them when none is named.
+Models, judgings and figures are kept in the folder KEEP as they are made, so that a broken run resumes where it
+stopped. Parts: `agreement`, `panel`, `drift`, `kin`, `surprising`, `deciding`; all of them when none is named.
 """
 
 import argparse
@@ -48,7 +48,7 @@ class Work:
         self.data, self.kept, self.seeds = data, Keep(keep), seeds
 
     def model(self, name):
-        """Return the model that saw neither the campaign nor any label of it, nor of a judge of its kind of re-rankers."""
+        """Return the model that saw neither the campaign nor any label of it."""
 
         def fit():
             tables = []
@@ -75,7 +75,7 @@ class Work:
     def judged(self, collection, scale, model, order: str, ends: Sequence[int], seed: int):
         """Judge a collection again in an order; return the state, and the pairs so far, at each of these numbers."""
         truth = collection.problem(depth=10, scale=scale).grades.codes
-        policy, goal = (order, "ranking") if order == "uncertain" else ("gain", "trust" if order == "trust" else "ranking")
+        policy, goal = ("uncertain" if order == "uncertain" else "gain"), ("trust" if order == "trust" else "ranking")
         judging = Judging.of(replace(collection, judgments=None), model, METRIC, policy=policy, goal=goal, scale=scale)
         judging = replace(judging, offered=truth >= 0, seed=seed)
         at_random = np.random.default_rng(seed).permutation(np.flatnonzero(truth >= 0)).tolist()
@@ -106,13 +106,13 @@ def under(labels: LabelTable, source: str, *, unknown: bool) -> LabelTable:
     return LabelTable(taken.pool, (UNKNOWN,), taken.values) if unknown else taken
 
 
-HEAD = f"""# Evidence: is my judge any good?
+HEAD = """# Evidence: is my judge any good?
 
-Written by `examples/trust_evidence.py`. Deep Learning 2019 and 2020 are held out in turn: the model is fitted to the other one
-and to older text campaigns, and never sees a label of the held-out campaign with its grade. The pool is the top ten of the
-systems that are fully judged, so that every figure is known from all judgments. Pairs are judged again, by the default
-selection (`gain`), by their doubt alone (`uncertain`), and at random. Columns marked {UNKNOWN} are named so that no card
-has them. [The trust report](theory/observers.md#trust) has the formulas.
+Written by `examples/trust_evidence.py`. Deep Learning 2019 and 2020 are held out in turn: the model is fitted to the
+other one and to older text campaigns, and never sees a label of the held-out campaign with its grade. The pool is the
+top ten of the systems that are fully judged, so that every figure is known from all judgments. Pairs are judged again,
+by the default selection (`gain`), by their doubt alone (`uncertain`), for the labels (`trust`, half of them at random),
+and at random. [The trust report](theory/observers.md#trust) has the formulas.
 
 """
 
@@ -166,9 +166,9 @@ def agreement_part(work: Work) -> str:
     targets.most("mean error of the correlation, chosen pairs", chosen.error.abs().mean(), chosen.bare.abs().mean() / 3)
     return (
         "## Agreement with the grades\n\nFour columns of labels on both campaigns, three orders of judging, "
-        f"{work.seeds} seeds. *bias*, *error*: the mean and the mean size of estimate minus truth; *bare*: the mean error of "
-        "the correlation on the judged pairs alone. For confusion, a figure is a number of pairs with one label and one "
-        f"grade.\n\n{targets}\n" + table(means.reset_index())
+        f"{work.seeds} seeds. *bias*, *error*: the mean and the mean size of estimate minus truth; *bare*: the mean "
+        "error of the correlation on the judged pairs alone. For confusion, a figure is a number of pairs with one label "
+        f"and one grade.\n\n{targets}\n" + table(means.reset_index())
     )
 
 
@@ -196,14 +196,15 @@ def panel_part(work: Work) -> str:
                 targets.most(f"error, {title}, {order}, seed {seed}", abs(one.effective - full.effective), 0.25)
     columns = ["campaign", "judged by", "seed", "error correlation", "effective", "lower", "upper"]
     return (
-        f"\n## How many judges twenty columns are\n\nThe 20 columns of four open models with five descriptions of each need. "
-        f"With {N} judged pairs the interval is for these pairs; with all judged it is over queries (a bootstrap).\n\n"
+        "\n## How many judges twenty columns are\n\nThe 20 columns of four open models with five descriptions of each "
+        f"need. With {N} judged pairs the interval is for these pairs; with all judged it is over queries "
+        "(a bootstrap).\n\n"
         f"{targets}\n" + table(pd.DataFrame(rows, columns=columns))
     )
 
 
 def over_queries(problem, seeds: int, n: int = 200) -> tuple[float, float]:
-    """Return a bootstrap interval of the effective number over queries, from complete pairs; plain residuals in grades."""
+    """Return a bootstrap interval of the effective number over queries, by plain residuals within grades."""
     values, codes = problem.labels.values, np.maximum(problem.grades.codes, 0)
     whole = ~np.isnan(values).any(axis=1)
     values, codes, query = values[whole], codes[whole], problem.pool.query[whole]
@@ -245,11 +246,11 @@ def drift_part(work: Work) -> str:
             rows.append(
                 (title, order, seed, *changed, one.agreement, one.agreement_lower, one.agreement_upper, one.verdict)
             )
-    columns = "campaign,judged by,seed,pairs,higher,lower,kappa,shift,from,to,agreement,agreement from,agreement to,verdict"
+    columns = "campaign,judged by,seed,pairs,higher,lower,kappa,shift,from,to,agreement,least,most,verdict"
     return (
-        f"\n## Two runs of one judge\n\n`gpt4o_umbrela` and its later run on the same pairs, with all judged, and with {N} "
-        "judged. *higher*, *lower*: the shares of labels that changed; *kappa*: of the two runs; *shift*: the mean change, "
-        "with its interval over queries; *agreement*: the change of kappa with the grades.\n\n"
+        f"\n## Two runs of one judge\n\n`gpt4o_umbrela` and its later run on the same pairs, with all judged, and with "
+        f"{N} judged. *higher*, *lower*: the shares of labels that changed; *kappa*: of the two runs; *shift*: the "
+        "mean change, with its interval over queries; *agreement*: the change of kappa with the grades.\n\n"
         + table(pd.DataFrame(rows, columns=columns.split(",")))
     )
 
@@ -305,12 +306,11 @@ def kin_part(work: Work) -> str:
         }
     )  # fmt: skip
     return (
-        f"\n## Judges that favour their kin\n\nBM25 and its re-rankings by monoT5, Rank1 and RankLlama, with labels by these "
-        f"very models; {N} judged pairs, {work.seeds} seeds. *by all*: the shift with all judgments; *shift*, *lower*, "
-        "*upper*: means over seeds; *P(favours)*: the least of the seeds; *verdict*: how many say that kin is favoured; "
-        "*inside*: the share of intervals with the shift by all. As a control, gpt4o_umbrela is examined as if these systems "
-        "were its kin. Pairs are chosen for the ranking (`gain`), for the labels (`trust`: `--goal trust`), or at random."
-        f"\n\n{targets}\n" + table(shown.reset_index()) + "\nSeed by seed:\n\n" + table(found)
+        "\n## Judges that favour their kin\n\nBM25 and its re-rankings by monoT5, Rank1 and RankLlama, with labels by "
+        f"these very models; {N} judged pairs, {work.seeds} seeds. *by all*: the shift with all judgments; *shift*, "
+        "*lower*, *upper*: means over seeds; *P(favours)*: the least of the seeds; *verdict*: how many say that kin is "
+        "favoured; *inside*: the share of intervals with the shift by all. gpt4o_umbrela is examined as if these "
+        f"systems were its kin, too.\n\n{targets}\n" + table(shown.reset_index()) + "\nSeed by seed:\n\n" + table(found)
     )
 
 
@@ -339,17 +339,18 @@ def surprising_part(work: Work) -> str:
                     return (*out, slips)
 
                 right, wrong, slips = work.kept(f"surprising-{name}-{n}-{seed}", made)
-                tails += [(t, int((np.minimum(*right.tails) <= t).sum()), right.expected_below(t)) for t in (0.01, 0.05, 0.2)]
+                found = np.minimum(*right.tails)
+                tails += [(t, int((found <= t).sum()), right.expected_below(t)) for t in (0.01, 0.05, 0.2)]
                 order = wrong.pairs[np.argsort(np.minimum(*wrong.tails), kind="stable")]
                 rows.append((title, n, seed, *(int(np.isin(order[:k], slips).sum()) for k in (5, 10, 20, 40))))
     found = pd.DataFrame(rows, columns=["campaign", "judged", "seed", "5", "10", "20", "40"])
     stated = pd.DataFrame(tails, columns=["tail", "judgments", "expected"]).groupby("tail").sum().reset_index()
     return (
-        f"\n## Surprising grades\n\nJudgments at random, labels by gpt4o_umbrela. How many judgments have so small a tail "
-        "probability, and how many the model expects, were it right:\n\n"
+        "\n## Surprising grades\n\nJudgments at random, labels by gpt4o_umbrela. How many judgments have so small a "
+        "tail probability, and how many the model expects, were it right:\n\n"
         + table(stated)
-        + f"\nThen {SLIPS} grades at the ends of the scale are turned to the other end. How many of them are among the 5, 10, "
-        "20 and 40 most surprising grades (those that were surprising before are among them too):\n\n"
+        + f"\nThen {SLIPS} grades at the ends of the scale are turned to the other end. How many of them are among the "
+        "5, 10, 20 and 40 most surprising grades (those that were surprising before are among these too):\n\n"
         + table(found)
     )
 
@@ -358,40 +359,38 @@ def deciding_part(work: Work) -> str:
     """Return the section on the pairs that decide whether labels may be used."""
     rows = []
     ends = (30, 50, 75, 100, 150, 200)
-    for name, title in TITLES.items():
+    for name in TITLES:
         held = work.held(name)
         for source in ("gpt4o_umbrela", "llama32_umbrela"):
             collection = replace(held.collection, labels=under(work.labels(name), source, unknown=True))
             problem = collection.problem(depth=10, scale=held.scale)
-            given, observer, top = problem.labels.values[:, 0], problem.labels.observers[0], float(held.scale.values[-1])
+            given, observer = problem.labels.values[:, 0], problem.labels.observers[0]
+            top = float(held.scale.values[-1])
             truth = agreement(complete(problem), given, observer, top, seed=[0]).kappa
             for order in ("trust", "gain", "random"):
                 for seed in range(work.seeds):
 
-                    def made(
-                        collection=collection, held=held, name=name, order=order, seed=seed, given=given, of=observer, top=top
-                    ):
+                    def made(collection=collection, held=held, name=name, order=order, seed=seed):
                         found = work.judged(collection, held.scale, work.model(name), order, ends, seed)
-                        out = {}
-                        for n, (state, _) in found.items():
-                            posterior = GradePosterior.of(state.prediction.relevance, np.random.default_rng(0))
-                            out[n] = agreement(posterior, given, of, top, seed=[seed])
-                        return out
+                        rng = np.random.default_rng(0)
+                        return {n: GradePosterior.of(s.prediction.relevance, rng) for n, (s, _) in found.items()}
 
-                    for n, one in work.kept(f"deciding-{name}-{source}-{order}-{seed}", made).items():
+                    for n, posterior in work.kept(f"deciding-{name}-{source}-{order}-{seed}", made).items():
+                        one = agreement(posterior, given, observer, top, seed=[seed])
                         for least in LEAST:
                             p = one.probability_of(least)
                             decided = max(p, 1 - p) >= LEVEL
                             right = (p > 0.5) == (truth >= least)
-                            rows.append((order, n, abs(one.kappa - truth), one.kappa_upper - one.kappa_lower, decided, right))
+                            width = one.kappa_upper - one.kappa_lower
+                            rows.append((order, n, abs(one.kappa - truth), width, decided, right))
     found = pd.DataFrame(rows, columns=["pairs by", "judged", "error", "width", "decided", "right"])
     by = found.groupby(["pairs by", "judged"], sort=False)
     shown = by.agg({"error": "mean", "width": "mean", "decided": "mean"})
     shown["right if decided"] = found[found.decided].groupby(["pairs by", "judged"], sort=False)["right"].mean()
     return (
         "\n## The pairs that decide\n\nLabels of two judges under an unknown name; kappa of at least "
-        f"{', '.join(f'{least:g}' for least in LEAST)} is asked for with a probability of {LEVEL:g}. *decided*: the share of "
-        "these questions that have an answer, yes or no; *right if decided*: the share of the answers that are right.\n\n"
+        f"{', '.join(f'{least:g}' for least in LEAST)} is asked for with a probability of {LEVEL:g}. *decided*: the "
+        "share of these questions that have an answer, yes or no; *right if decided*: the share of right answers.\n\n"
         + table(shown.reset_index())
     )
 

@@ -59,7 +59,7 @@ __all__ = [
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # One number for all schemas of the package. It rises when a document that was valid before can be invalid now, or the
 # other way round: a key added, removed or renamed, or another type. Descriptions and key order do not count.
-VERSION = 3
+VERSION = 2
 FLAT: Any = object()  # beside a field that is a record: its keys stand among those of the result
 HIDDEN: Any = object()  # beside a field of a row: no key
 

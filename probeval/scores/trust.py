@@ -19,9 +19,9 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.observers.agreement import (
     ENOUGH,
     ConfusionCell,
-    Disagreement,
     GradePosterior,
     LabelAgreement,
+    LabelDisagreement,
     agreement,
     disagreements,
 )
@@ -100,7 +100,7 @@ class TrustReport(Result):
         "One entry per source with enough judged pairs: its agreement with the grades, over all labelled pairs.",
     ]
     disagreements: Annotated[
-        tuple[Disagreement, ...], "The judged pairs on which labels and grades are the furthest apart, by source."
+        tuple[LabelDisagreement, ...], "The judged pairs on which labels and grades are the furthest apart, by source."
     ]
     panel: Annotated[Panel | None, "What several columns are worth together; null without two."]
     margin: Annotated[float, "The shift up to which labels count as unbiased, as a share of their range."]
@@ -202,7 +202,7 @@ class TrustReport(Result):
             found.append(Table(self.confusion_table(), "Labels and grades: expected pairs, and 95% intervals"))
         if self.disagreements:
             worst = sorted(self.disagreements, key=lambda one: -abs(one.apart))[:SHOWN]
-            found.append(Table(frame(worst, Disagreement), "The judged pairs that are the furthest apart"))
+            found.append(Table(frame(worst, LabelDisagreement), "The judged pairs that are the furthest apart"))
         found.append(
             Table(biases, "Biases towards teams, in units of the labels", intervals=("shift", "lower", "upper"))
         )
@@ -274,7 +274,7 @@ def trust(
         kept = tuple(o.name for o in labels.observers if o.family != family)
         if kept or not estimate.collection.consensus:  # without labels there is no consensus
             cases.append((f"without {family}" if kept else "without labels", 1.0, kept))
-    compared = Compared(estimate)
+    compared = LabelsBesideGrades(estimate)
     return TrustReport(
         observers,
         tuple(_alternative(estimate, *case) for case in reporter.track(cases, "Alternatives")),
@@ -288,7 +288,7 @@ def trust(
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class LabelsBesideGrades:
     """The labels of a campaign beside the grades that its judgments and its model give."""
 
     estimate: ScoreEstimate
@@ -301,7 +301,7 @@ class Compared:
     @cached_property
     def posterior(self) -> GradePosterior:
         """The posterior of the grades."""
-        return GradePosterior.of(self.estimate.prediction.relevance, np.random.default_rng(self.seed))
+        return GradePosterior.of(self.estimate.prediction.relevance, stream(*self.seed))
 
     @property
     def labels(self) -> LabelTable:
@@ -321,7 +321,7 @@ class Compared:
         return tuple(one for one in found if one is not None)
 
     @property
-    def disagreements(self) -> tuple[Disagreement, ...]:
+    def disagreements(self) -> tuple[LabelDisagreement, ...]:
         """The judged pairs on which labels and grades are the furthest apart."""
         pool, sources = self.estimate.problem.pool, zip(self.labels.observers, self.labels.values.T, strict=True)
         return tuple(one for of, y in sources for one in disagreements(self.posterior, pool, y, of, self.top, n=WORST))
@@ -396,7 +396,7 @@ def labels_given(problem: Problem) -> LabelTable:
 
 def agreements(estimate: ScoreEstimate) -> tuple[LabelAgreement, ...]:
     """Return the agreement of each source of labels with people, over all labelled pairs, where enough is judged."""
-    return Compared(estimate).agreements
+    return LabelsBesideGrades(estimate).agreements
 
 
 def examined(estimate: ScoreEstimate, *, margin: float = MARGIN) -> tuple[ObserverTrust, ...]:

@@ -30,13 +30,14 @@ from probeval.data.pool import Pool
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.surprise import LeftOut, level_logits
 from probeval.results import rows
+from probeval.streams import stream
 
 __all__ = [
     "ConfusionCell",
-    "Disagreement",
     "GradeDraws",
     "GradePosterior",
     "LabelAgreement",
+    "LabelDisagreement",
     "agreement",
     "disagreements",
 ]
@@ -329,7 +330,7 @@ class LabelAgreement:
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class LabelDisagreement:
     """A judged pair on which a label and the grade are far apart."""
 
     source: str
@@ -366,7 +367,7 @@ def agreement(
     judged = int(known[: posterior.judged].sum())
     if judged < ENOUGH or not np.ptp(given[known]):
         return None
-    drawn = posterior.draw(given[:, None], np.random.default_rng(list(seed)))
+    drawn = posterior.draw(given[:, None], stream(*seed))
     correlated = interval(correlation(drawn.moments(given), posterior.values), bounded="correlation")
     if np.isnan(correlated[0]):
         return None
@@ -425,7 +426,7 @@ def agreement_draws(drawn: GradeDraws, given: Floats, observer: ObserverSpec, to
 
 def disagreements(
     posterior: GradePosterior, pool: Pool, labels: Floats, observer: ObserverSpec, top: float, *, n: int
-) -> tuple[Disagreement, ...]:
+) -> tuple[LabelDisagreement, ...]:
     """Return the judged pairs on which the labels of a source and the grades are the furthest apart.
 
     Parameters
@@ -456,7 +457,7 @@ def disagreements(
     pairs = [pool.label(int(out.pairs[known[i]])) for i in worst]
     at = known[worst]
     return rows(
-        Disagreement,
+        LabelDisagreement,
         source=[observer.name] * len(at),
         query=[query for query, _ in pairs],
         doc=[doc for _, doc in pairs],

@@ -17,6 +17,7 @@ from probeval.arrays import Floats, Ints
 from probeval.data.observers import ObserverSpec
 from probeval.data.runs import Runs
 from probeval.relevance.observers.agreement import ENOUGH, GradePosterior, agreement_draws, interval, label_kappa
+from probeval.streams import stream
 
 __all__ = ["Drift", "drift"]
 
@@ -145,7 +146,7 @@ def _agreement(
     given = np.column_stack([now, earlier])[posterior.pairs]
     if (~np.isnan(given[: posterior.judged]).any(axis=1)).sum() < ENOUGH:
         return None
-    drawn = posterior.draw(given, np.random.default_rng(list(seed)))
+    drawn = posterior.draw(given, stream(*seed))
     first, second = (agreement_draws(drawn, given[:, i], of[i], top) for i in range(2))
     found = interval(first - second)
     return None if np.isnan(found[0]) else found

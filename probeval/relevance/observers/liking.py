@@ -17,6 +17,7 @@ from probeval.arrays import Floats
 from probeval.data.pool import Pool
 from probeval.data.texts import WORD
 from probeval.relevance.observers.agreement import ENOUGH, GradePosterior, correlation, interval
+from probeval.streams import stream
 
 __all__ = ["TextBias", "text_biases", "text_properties"]
 
@@ -98,7 +99,7 @@ def text_biases(
         known = ~np.isnan(columns).any(axis=1)
         if known[: posterior.judged].sum() < ENOUGH or not np.ptp(given[known]):
             continue
-        drawn = posterior.draw(columns, np.random.default_rng(list(seed)))
+        drawn = posterior.draw(columns, stream(*seed))
         for what, column in values.items():
             mine = correlation(drawn.moments(column), posterior.values)
             its = weighted_correlation(given[known], column[known], drawn.weight)

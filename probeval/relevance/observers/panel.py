@@ -26,6 +26,7 @@ import numpy as np
 from probeval.arrays import Floats
 from probeval.data.observers import ObserverSpec
 from probeval.relevance.observers.agreement import ENOUGH, GradePosterior, interval, label_kappa
+from probeval.streams import stream
 
 __all__ = ["ColumnPair", "JudgeRepeats", "Panel", "panel"]
 
@@ -147,7 +148,7 @@ def _within(posterior: GradePosterior, given: Floats, seed: Sequence[int]) -> Fl
     means, shares = [], []
     for column in standard.T:
         # The same random numbers for every column: what is uncertain of the grades moves all of them together.
-        drawn = posterior.draw(column[:, None], np.random.default_rng(list(seed)))
+        drawn = posterior.draw(column[:, None], stream(*seed))
         n, s, _ = np.moveaxis(drawn.moments(column), -1, 0)
         share = n / n.sum(axis=1, keepdims=True)
         mean = np.divide(s, n, out=np.zeros_like(s), where=n > 0)
