@@ -167,8 +167,8 @@ def agreement_part(work: Work) -> str:
     return (
         "## Agreement with the grades\n\nFour columns of labels on both campaigns, three orders of judging, "
         f"{work.seeds} seeds. *bias*, *error*: the mean and the mean size of estimate minus truth; *bare*: the mean "
-        "error of the correlation on the judged pairs alone. For confusion, a figure is a number of pairs with one label "
-        f"and one grade.\n\n{targets}\n" + table(means.reset_index())
+        "error of the correlation on the judged pairs alone. For confusion, a figure is a number of pairs with one "
+        f"label and one grade.\n\n{targets}\n" + table(means.reset_index())
     )
 
 
