@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -34,7 +34,7 @@ __all__ = [
 
 FEW = 3  # sources that get a sentence each
 DOUBTFUL = 0.2  # P(reversed) above which it is said
-MOST_CELLS = 24_000_000  # probabilities of grades for the line on labels: a report on trust takes any number
+MOST_POOL = 30_000  # pairs of a pool for the line on labels: a report on trust takes any number
 DRAWS, SAMPLE = 100, 5_000  # of the grades of unjudged pairs, for one figure per source
 KNOWN = {
     "yes": "known to the model",
@@ -244,7 +244,7 @@ def _agreed(
     """Return of each source the correlation of labels and grades, with its interval; None where it is not known."""
     levels, judged = problem.scale.levels, problem.grades.codes >= 0
     missing = ~np.isnan(labels) & ~judged[:, None]
-    if relevance is None or relevance.n_draws * labels.shape[0] * len(relevance.levels) > MOST_CELLS:
+    if relevance is None or len(labels) > MOST_POOL:
         # Judged pairs are chosen. On these alone there is an answer only for a source that labelled no others.
         even = np.full((len(judged), len(levels)), 1 / len(levels))
         relevance = RelevanceDistribution.of(problem.pool, problem.scale, even, judgments=problem.grades)
@@ -282,8 +282,8 @@ def _found(posterior: LaplacePosterior | None) -> Mapping[str, tuple[float, floa
 
 
 def labels_of(estimate: ScoreEstimate) -> LabelsUsed:
-    """The sources of the labels that an estimate uses."""
-    prediction = estimate.prediction
+    """The sources of the labels that an estimate uses; where not all pairs are in memory, without their agreement."""
+    prediction, shares = estimate.prediction, estimate.labelled_shares
     used = labels_used(
         estimate.problem,
         model=estimate.estimation.model,
@@ -291,8 +291,8 @@ def labels_of(estimate: ScoreEstimate) -> LabelsUsed:
         relevance=prediction.relevance,
         seed=estimate.estimation.seed,
     )
-    shares = estimate.labelled_shares
     if shares is None:
         return used
-    sources = (replace(s, labelled=share) for s, share in zip(used.sources, shares.tolist(), strict=True))
+    unknown: dict[str, Any] = dict.fromkeys(("correlation", "lower", "upper"))
+    sources = (replace(s, labelled=share, **unknown) for s, share in zip(used.sources, shares.tolist(), strict=True))
     return replace(used, sources=tuple(sources))
