@@ -390,7 +390,7 @@ def deciding_part(work: Work) -> str:
     return (
         f"\n## The pairs that decide\n\nLabels of two judges under an unknown name, seeds: {work.seeds}. Kappa of at "
         f"least {', '.join(f'{least:g}' for least in LEAST)} is asked for with a probability of {LEVEL:g}. *decided*: "
-        "the share of these questions that have an answer, yes or no; *right if decided*: the share of right answers.\n\n"
+        "the share of these questions that have an answer, yes or no; *right if decided*: the share of right ones.\n\n"
         + table(shown.reset_index())
     )
 
