@@ -51,6 +51,7 @@ def test_what_a_seed_means_stays():
         "SIDES": 25,
         "ANSWERS": 26,
         "SPLITS": 27,
+        "AGREEMENT": 28,
     }
     assert len(Purpose.__members__) == len(Purpose)  # no two names for one number
 

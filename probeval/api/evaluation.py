@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from probeval.bayes import NutsDiagnostics
-from probeval.data import OpenPair, WriteOptions, write_tasks
-from probeval.data.texts import as_text_mapping
+from probeval.data import OpenPair, WriteOptions, as_labels, write_tasks
+from probeval.data.texts import as_text_mapping, document_texts
 from probeval.display import Table
 from probeval.errors import ModelError
 from probeval.metrics import AnyMetric
@@ -22,6 +22,7 @@ from probeval.relevance import Choice, Hierarchical
 from probeval.relevance.answers.verdicts import AnswersUsed
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.hierarchical import Inference
+from probeval.relevance.surprise import SurprisingGrades, surprising_grades
 from probeval.reporting import SILENT, Reporter
 from probeval.results import UNSET, Named, Result, UnsetType, changed, key, plain, rows
 from probeval.scores import (
@@ -36,7 +37,7 @@ from probeval.scores import (
     trust,
 )
 from probeval.scores.evaluate import as_metric
-from probeval.scores.trust import MARGIN
+from probeval.scores.trust import MARGIN, agreements
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
@@ -87,6 +88,9 @@ class Evaluation(Result):
     per_query: bool = False
     trust_report: Annotated[
         TrustReport | UnsetType, "How reliable each source of labels is, if asked for.", Named("trust")
+    ] = UNSET
+    surprises: Annotated[
+        SurprisingGrades | UnsetType, "The least expected judgments, if asked for.", Named("surprising")
     ] = UNSET
 
     def _headline(self) -> str:
@@ -219,17 +223,48 @@ class Evaluation(Result):
 
         return fairness(self.estimate.with_all_pairs)
 
-    def trust(self, *, margin: float = MARGIN, reporter: Reporter = SILENT) -> TrustReport:
+    def trust(
+        self,
+        *,
+        margin: float = MARGIN,
+        earlier: Any = None,
+        docs: Any = None,
+        queries: Any = None,
+        reporter: Reporter = SILENT,
+    ) -> TrustReport:
         """How reliable each source of labels is, whom it favours, and what the ranking owes to it.
 
         Parameters
         ----------
         margin
             The shift of labels that counts as none, as a share of their range.
+        earlier
+            Labels of earlier versions of the same sources, in any form: whether they drifted.
+        docs, queries
+            Texts, in any form: whether labels follow the length of a text, or the words that it shares with the query.
         reporter
             Receives the progress of the alternative rankings.
         """
-        return trust(self.estimate.with_all_pairs, margin=margin, reporter=reporter)
+        now = self.estimate.with_all_pairs
+        pool = now.estimation.pool
+        return trust(
+            now,
+            margin=margin,
+            earlier=None if earlier is None else as_labels(earlier),
+            docs=None if docs is None else document_texts(docs, only=frozenset(pool.docs)),
+            queries=as_text_mapping(queries, "query", only=frozenset(pool.queries)),
+            reporter=reporter,
+        )
+
+    def surprising(self, n: int = 20) -> SurprisingGrades:
+        """The judgments that are the least expected given all other evidence, for review.
+
+        Parameters
+        ----------
+        n
+            The number of judgments.
+        """
+        return surprising_grades(self.estimate.with_all_pairs.prediction.relevance, n=n)
 
     def page(
         self,
@@ -307,16 +342,18 @@ class Evaluation(Result):
         return dict(plain(changed(self, per_query=per_query or self.per_query)))
 
     def tables(self) -> tuple[Table, ...]:
-        """The ranking with its intervals, or every query; the trust report, if asked for."""
+        """The ranking with its intervals, or every query; the trust report and surprising judgments, if asked for."""
         shown = None if self.per_query else ("mean", "lower", "upper")
-        trust = () if self.trust_report is UNSET else self.trust_report.tables()
-        return (Table(self.to_frame(), str(self.scores.metric), intervals=shown), *trust)
+        asked = (report for report in (self.trust_report, self.surprises) if report is not UNSET)
+        more = (table for report in asked for table in report.tables())
+        return (Table(self.to_frame(), str(self.scores.metric), intervals=shown), *more)
 
     def sentences(self) -> list[str]:
-        """The headline, the ideal list, the ties, what labels are worth if asked for, the sampler, then notes."""
-        trust = () if self.trust_report is UNSET else self.trust_report.sentences()
+        """The headline, the ideal list, the ties, labels and surprises if asked for, the sampler, then notes."""
+        asked = (report for report in (self.trust_report, self.surprises) if report is not UNSET)
+        more = (sentence for report in asked for sentence in report.sentences())
         sampled = () if self.diagnostics is UNSET else (f"The posterior is sampled by NUTS: {self.diagnostics}.",)
-        return [*self.ranking.sentences(), *trust, *sampled, *self.notes]
+        return [*self.ranking.sentences(), *more, *sampled, *self.notes]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -518,6 +555,9 @@ class NextPairs(Result):
             lines.insert(
                 0, f"Systems are compared by P(success), the share of queries that satisfy most users: {scores.metric}."
             )
+        if state.goal.about_labels:
+            lines.insert(0, f"Of labels, an agreement of at least {state.goal.least:g} with people is asked for.")
+            lines[1:1] = [f"{one.against(state.goal.least or 0.0)}." for one in agreements(state.estimate)]
         if check.reached:
             lines.append(f"The target is met ({'; '.join(check.reasons)}): no more judgments are needed.")
         elif not state.open.any():
@@ -529,6 +569,12 @@ class NextPairs(Result):
             lines.append(f"The labels of {self.labeller} have an expected correlation of {r:.2f} with relevance.")
             if not self.check.reached and len(self.chosen) < self.asked:
                 lines.append(f"{self.labeller} has labelled all other pairs that are not judged.")
+        elif state.goal.about_labels:
+            lines.append(
+                f"{state.judging.explore:.0%} of the pairs are drawn at random, those that may change the agreement "
+                f"most more "
+                "often, with the probability shown."
+            )
         elif state.draws_from_sides:
             lines.append(
                 f"{state.judging.explore:.0%} of the pairs are drawn at random from both sides of the comparison, with "

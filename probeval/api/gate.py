@@ -27,6 +27,7 @@ from probeval.scores import Comparison, Ranking
 from probeval.scores.decision import PairDecision, Verdicts
 from probeval.scores.evaluate import as_metric
 from probeval.scores.ideal import retrieved_pairs
+from probeval.scores.trust import Trustworthy, trustworthy
 from probeval.scores.two_systems import on_new_queries
 from probeval.streams import Purpose, stream
 from probeval.text_tables import markdown_table
@@ -234,6 +235,14 @@ class Gate(Result):
     forecast: Annotated[
         GateForecast | UnsetType, "The judgments that are likely to settle it, if undecided and asked for."
     ] = UNSET
+    trust: Annotated[
+        tuple[Trustworthy, ...] | UnsetType, "Whether each source of labels may be used, if that is asked for."
+    ] = UNSET
+
+    @property
+    def refused(self) -> tuple[Trustworthy, ...]:
+        """The sources of labels that may not be used: nothing is decided with them."""
+        return () if self.trust is UNSET else tuple(one for one in self.trust if not one.trusted)
 
     @property
     def deciding(self) -> GateCheck:
@@ -242,8 +251,8 @@ class Gate(Result):
 
     @key
     def verdict(self) -> GateVerdict:
-        """The verdict: worse if one measure says so, else undecided or tied if one is, else that all pass."""
-        return self.deciding.verdict
+        """The verdict: undecided if labels are refused; else worse, undecided or tied if a measure is; else passed."""
+        return "undecided" if self.refused else self.deciding.verdict
 
     @key
     def passed(self) -> bool:
@@ -258,6 +267,8 @@ class Gate(Result):
     @key
     def reason(self) -> str:
         """The verdict and its numbers, in one line."""
+        if self.refused:
+            return f"Undecided, as labels are refused. {'. '.join(one.reason for one in self.refused)}."
         passing = sum(EXIT_CODES[check.verdict] == 0 for check in self.checks)
         of = "" if len(self.checks) == 1 else f"{passing} of {len(self.checks)} measures pass. "
         return of + self.deciding.reason
@@ -285,8 +296,11 @@ class Gate(Result):
     def pairs(self, n: int) -> pd.DataFrame:
         """The next ``n`` pairs to judge, in turn from each undecided measure: the columns of :class:`NextPair`.
 
-        A quarter of them is drawn at random from both sides. No pair if no measure is undecided.
+        A quarter of them is drawn at random from both sides. No pair if no measure is undecided. If labels are refused,
+        the pairs are those that tell whether they may be used.
         """
+        if self.refused:
+            return self.evaluations[0].next(n, goal=f"trust:{self.refused[0].least:g}").to_frame()
         undecided = [
             evaluation.next(n).to_frame()
             for evaluation, check in zip(self.evaluations, self.checks, strict=True)
@@ -339,6 +353,8 @@ class Gate(Result):
         lines += [
             f"Segment {segment.segment}: {segment.reason}" for segment in self.segments if segment.verdict == "worse"
         ]
+        if self.trust is not UNSET and not self.refused:
+            lines += [f"Labels may be used: {one.reason}." for one in self.trust]
         if self.forecast is not UNSET:
             lines.append(str(self.forecast))
         return lines
@@ -376,11 +392,15 @@ class Gate(Result):
         )
 
     def junit(self) -> str:
-        """JUnit XML: one test case per measure and segment; worse is a failure, undecided and tied are skipped."""
+        """JUnit XML: one test case per measure, segment and source of labels to be trusted.
+
+        Worse is a failure; undecided, tied and refused are skipped.
+        """
         checks = (*self.checks, *self.segments)
-        counts = {"failures": 4, "skipped": 3}
-        totals = {name: str(sum(EXIT_CODES[c.verdict] == code for c in checks)) for name, code in counts.items()}
-        about = {"name": "probeval gate", "tests": str(len(checks)), "errors": "0", **totals}
+        labels = () if self.trust is UNSET else self.trust
+        skipped = sum(EXIT_CODES[c.verdict] == 3 for c in checks) + len(self.refused)
+        totals = {"failures": str(sum(EXIT_CODES[c.verdict] == 4 for c in checks)), "skipped": str(skipped)}
+        about = {"name": "probeval gate", "tests": str(len(checks) + len(labels)), "errors": "0", **totals}
         root = ElementTree.Element("testsuites", about)
         suite = ElementTree.SubElement(root, "testsuite", about)
         for check in checks:
@@ -390,6 +410,14 @@ class Gate(Result):
                 ElementTree.SubElement(case, "system-out").text = check.reason
             else:
                 ElementTree.SubElement(case, ending, {"message": check.reason})
+        for one in labels:
+            case = ElementTree.SubElement(
+                suite, "testcase", {"classname": "probeval.gate", "name": f"labels {one.source}"}
+            )
+            if one.trusted:
+                ElementTree.SubElement(case, "system-out").text = one.reason
+            else:
+                ElementTree.SubElement(case, "skipped", {"message": one.reason})
         ElementTree.indent(root)
         return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -431,6 +459,16 @@ class GateInputs(Work, Distribution, Beside):
     segments: Annotated[
         Any, About("A table of queries and segments; each gets a verdict.", metavar="FILE", kind=Path)
     ] = None
+    trust: Annotated[
+        float | None,
+        About(
+            "Refuse labels unless their agreement with people (kappa) is surely this high, and they favour neither "
+            "system.",
+            metavar="KAPPA",
+            least=-0.99,
+            most=0.99,
+        ),
+    ] = None
     forecast: Annotated[
         bool, About("Whether to estimate how many judgments would settle an undecided gate.", option="")
     ] = False
@@ -460,11 +498,12 @@ class GateInputs(Work, Distribution, Beside):
             for name, mask in parts.items()
             if (base * mask).any()
         )
-        found = Gate(evaluations, checks, shown, rule)
+        trusted = UNSET if self.trust is None else trustworthy(first.estimate, self.trust, level=self.level)
+        found = Gate(evaluations, checks, shown, rule, trust=trusted)
         if parts and not np.any(list(parts.values()), axis=0).all():
             missing = int((~np.any(list(parts.values()), axis=0)).sum())
             self.reporter.say(f"{missing} of {len(queries)} queries are in no segment.")
-        if not self.forecast or found.verdict != "undecided":
+        if not self.forecast or found.verdict != "undecided" or found.refused:
             return found
         return replace(found, forecast=_forecast(found, self.seed))
 

@@ -28,6 +28,7 @@ from probeval.streams import stream
 
 if TYPE_CHECKING:
     from probeval.relevance import Choice
+    from probeval.relevance.observers.agreement import LabelAgreement
     from probeval.relevance.observers.trust import ObserverTrust
     from probeval.reports import Milestone, ReportResults
     from probeval.scores import Ranking, TrustReport, TwoSystems
@@ -45,7 +46,8 @@ LEVEL = 0.95
 WIDTH = 100  # columns of a terminal
 RANKING_COLUMNS = ["system", "rank", "mean", "lower", "upper", "p_best", "group"]
 MILESTONE = ("judged", "confidence", "half_width", "decided", "right", "expected_tau", "tau")
-LABEL_COLUMNS = ["source", "slope", "lower", "upper", "p_noise", "judged", "correlation"]
+LABEL_COLUMNS = ["source", "slope", "lower", "upper", "p_noise", "judged"]
+AGREEMENT_COLUMNS = ["source", "judged", "correlation", "correlation_lower", "correlation_upper"]
 NEXT = (
     ("Rank them, with labels if you have some (grades 0 to 3):", "evaluate RUNS/ --labels labels.tsv {options}"),
     ("Estimate the judgments that a target takes:", "plan RUNS/ {options}"),
@@ -55,7 +57,18 @@ NEXT = (
     ("Decide between two systems:", "compare new.txt old.txt --qrels judged.txt {options}"),
 )
 DECIMALS = dict.fromkeys(
-    [*RANKING_COLUMNS, *LABEL_COLUMNS, "expected_tau", "tau", "confidence", "difference", "p_better", "p_worse"], 3
+    [
+        *RANKING_COLUMNS,
+        *LABEL_COLUMNS,
+        *AGREEMENT_COLUMNS,
+        "expected_tau",
+        "tau",
+        "confidence",
+        "difference",
+        "p_better",
+        "p_worse",
+    ],
+    3,
 )
 OPTIONS = f"--metric {METRIC} --scale graded:3"
 
@@ -142,14 +155,15 @@ class KnownTruth:
         decided = Verdict.of(state.ranking, level=LEVEL).decided & (ahead > ahead.T)
         return int(decided.sum()), int((decided & (self.means[:, None] > self.means)).sum())
 
-    def worth(self, state: JudgingState) -> ObserverTrust:
-        """The worth of the labels, with all pairs judged."""
-        from probeval.scores.trust import examined
+    def worth(self, state: JudgingState) -> tuple[ObserverTrust, LabelAgreement]:
+        """The worth of the labels, and their agreement with the grades, with all pairs judged."""
+        from probeval.scores.trust import agreements, examined
 
         judgments = self.campaign.judgments
         assert judgments is not None
-        (worth,) = examined(state.judging.estimate(judgments.on(state.judging.pool)))
-        return worth
+        everything = state.judging.estimate(judgments.on(state.judging.pool))
+        (worth,), (agreed,) = examined(everything), agreements(everything)
+        return worth, agreed
 
     def difference(self, decision: TwoSystems) -> float:
         """The score of the first of two systems minus that of the second."""
@@ -170,7 +184,7 @@ class TrueResults:
     decided: Annotated[int, "The number of decided comparisons."]
     right: Annotated[int, "The number of those that are right."]
     slope: Annotated[float, "The worth of the labels: their slope."]
-    correlation: Annotated[float | None, "Their correlation with the grades."]
+    correlation: Annotated[float, "Their correlation with the grades."]
     difference: Annotated[float, "The difference of the two systems of the decision."]
     verdict: Annotated[str, "The right verdict on them."]
 
@@ -252,7 +266,7 @@ class Story(Result):
 
         known, study = self.campaign, gstudy(self.campaign.scores, interval="none")
         decided, right = known.decided(self.state)
-        worth, difference = known.worth(self.state), known.difference(self.two)
+        (worth, agreed), difference = known.worth(self.state), known.difference(self.two)
         return TrueResults(
             tau_runs=known.tau(self.unlabelled),
             tau_before=known.tau(self.labelled),
@@ -262,7 +276,7 @@ class Story(Result):
             decided=decided,
             right=right,
             slope=worth.slope,
-            correlation=worth.correlation,
+            correlation=agreed.correlation,
             difference=difference,
             verdict="better" if difference > 0 else "worse",
         )
@@ -392,18 +406,27 @@ def _examine(story: Story, show: bool, messages: Messages) -> None:
     if show:
         write_table(trust.to_frame()[LABEL_COLUMNS], OutputFormat.table, title="\nSource of labels", decimals=DECIMALS)
         write_table(
+            trust.agreement()[AGREEMENT_COLUMNS],
+            OutputFormat.table,
+            title="\nAgreement with the grades",
+            decimals=DECIMALS,
+        )
+        write_table(
             trust.rankings(),
             OutputFormat.table,
             title="\nThe ranking, were labels worth something else",
             decimals=DECIMALS,
         )
-    (found,) = trust.observers
+    (found,), (agreed,) = trust.observers, trust.agreements
+    covered = agreed.correlation_lower <= known.correlation <= agreed.correlation_upper
     inside = "inside" if found.slope_lower <= known.slope <= found.slope_upper else "outside"
     _say(
         messages,
         f"slope: standard deviations of the labels per logit of relevance, 0 for noise. By all judgments it is "
-        f"{known.slope:.3f}, {inside} the interval, and the correlation with grades {known.correlation:.3f} (the "
-        f"judged pairs are harder than most). {trust.sentences()[0]}",
+        f"{known.slope:.3f}, {inside} the interval. The correlation with the grades is estimated for all labelled "
+        f"pairs, "
+        f"as the judged ones are harder than most. By all judgments it is {known.correlation:.3f}, "
+        f"{'inside' if covered else 'outside'} the interval. {trust.sentences()[0]}",
     )
 
 

@@ -40,6 +40,16 @@ class EvaluationOutput(Output):
     per_query: PerQuery = False
     trust: Annotated[bool, About("Show also how reliable each source of labels is, and whom it favours.")] = False
     margin: Annotated[float, About("With --trust: the shift of labels that counts as none.", metavar="SHARE")] = MARGIN
+    earlier: Annotated[
+        Path | None, About("With --trust: labels by an earlier version of the same labellers.", metavar="FILE")
+    ] = None
+    queries: Annotated[
+        Path | None,
+        About("With --trust and --docs: query texts, a table of query and text, or irds:ID.", metavar="FILE"),
+    ] = None
+    surprising: Annotated[
+        int | None, About("Show also so many judgments that are the least expected, for review.", metavar="N", least=1)
+    ] = None
     plot: Annotated[
         Path | None,
         About("Plot the ranking by the first measure; FILE-pairs shows the pairs.", metavar="FILE"),
@@ -65,8 +75,12 @@ def evaluate(
         raise ProbevalError("--bands is for judged documents alone. Add --model none.")
     if len(metrics) > 1 and str(given.rope).startswith("users="):
         raise ProbevalError("--rope users=SHARE is a difference of one measure. Give one --metric, or a number.")
-    if show.trust and show.output_format is OutputFormat.csv:
-        raise ProbevalError("--trust prints several tables: use another format.")
+    for name, asked in (("trust", show.trust), ("surprising", show.surprising is not None)):
+        if asked and show.output_format is OutputFormat.csv:
+            raise ProbevalError(f"--{name} prints several tables: use another format.")
+    for name in ("earlier", "queries"):
+        if getattr(show, name) is not None and not show.trust:
+            raise ProbevalError(f"--{name} is for the report on labels. Add --trust.")
     first = messages.warned(given.run)
     others = messages.warned(lambda: [first.by(one, depth=given.depth) for one in metrics[1:]])
     for evaluation in (first, *others):
@@ -76,8 +90,14 @@ def evaluate(
     if show.plot is not None:
         _plot(first.ranking, show.plot, given.level, messages)
     if show.trust:
-        report = messages.warned(lambda: first.trust(margin=show.margin, reporter=messages))
+        report = messages.warned(
+            lambda: first.trust(
+                margin=show.margin, earlier=show.earlier, docs=given.docs, queries=show.queries, reporter=messages
+            )
+        )
         first = changed(first, trust_report=report)
+    if show.surprising is not None:
+        first = changed(first, surprises=messages.warned(lambda: first.surprising(show.surprising or 0)))
     found = tuple(changed(one, per_query=show.per_query) for one in (first, *others))
     return Evaluations(found) if others else found[0]
 
@@ -95,6 +115,9 @@ def _by_judgments(
     """Evaluation by the judgments alone, without a model."""
     for path in given.runs:
         refuse_partitions(path)
+    for name in ("trust", "surprising"):
+        if getattr(show, name):
+            raise ProbevalError(f"--{name} rests on a model of relevance. Name a model.")
     for name, shown in (("plot", show.plot is not None), ("rope", is_given(given, "rope"))):
         if shown:
             raise ProbevalError(f"--{name} is for probabilities, and --model none has none. Name a model.")

@@ -13,6 +13,7 @@ from probeval.data.files import write_bytes
 from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError
 from probeval.records import About
+from probeval.relevance.observers.agreement import ENOUGH
 from probeval.results import UNSET
 
 __all__ = ["gate"]
@@ -39,8 +40,8 @@ class GateOutput(Output):
 def gate(given: GateInputs, output: GateOutput) -> Gate:
     """Decide whether a new system is better than a baseline, with few judgments or none; the exit code is the verdict.
 
-    Exit codes: 0 better (with --not-worse: not worse), 3 undecided or tied, 4 worse; 1 is an error, 2 wrong usage. With
-    several measures all must pass.
+    Exit codes: 0 better (with --not-worse: not worse), 3 undecided or tied, or labels refused (--trust), 4 worse; 1 is
+    an error, 2 wrong usage. With several measures all must pass.
 
     Example: probeval gate new.txt baseline.txt --qrels judged.txt --metric nDCG@10
     """
@@ -58,7 +59,8 @@ def gate(given: GateInputs, output: GateOutput) -> Gate:
 
 def _write_pairs(found: Gate, path: Path, n: int | None, messages: Messages) -> None:
     """Write the pairs to judge, none unless undecided."""
-    likely = 0 if found.forecast is UNSET else min(found.forecast.judgments, MAX_PAIRS)
+    likely = ENOUGH if found.refused else 0
+    likely = likely if found.forecast is UNSET else min(found.forecast.judgments, MAX_PAIRS)
     table = found.pairs(likely if n is None else n)
     tabbed = path.name.removesuffix(".gz").endswith(".tsv")
     write_bytes(path, csv_text(table, separator="\t" if tabbed else ",").encode())

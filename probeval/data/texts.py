@@ -24,6 +24,7 @@ from probeval.errors import DataError
 
 __all__ = [
     "as_text_mapping",
+    "document_texts",
     "document_vectors",
     "read_text_table",
     "read_texts",
@@ -93,6 +94,21 @@ def as_text_mapping(given: Any, name: str, *, only: Names[str] | None = None) ->
     raise DataError(
         f"texts are a path, a data frame, or a mapping from {name} ids to texts; got {type(given).__name__}."
     )
+
+
+def document_texts(given: Any, *, only: Names[str] | None = None) -> Mapping[str, str]:
+    """Texts of documents by id, in any form; none where a table has vectors alone.
+
+    >>> document_texts(pd.DataFrame({"doc": ["d1"], "vector": [[1, 0]]}))
+    {}
+    """
+    if isinstance(given, (str, PathLike)):
+        keys, texts, _ = read_text_table(Path(given), "doc", instead=(VECTOR,), only=only)
+    elif isinstance(given, pd.DataFrame):
+        keys, texts = _id_and_text(given, "doc", instead=(VECTOR,))
+    else:
+        return as_text_mapping(given, "doc") or {}
+    return {key: text for key, text in zip(keys, texts, strict=True) if text}
 
 
 def _id_and_text(

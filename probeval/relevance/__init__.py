@@ -25,6 +25,7 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.labels import CalibratedLabels, LabelsAsGrades
 from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
 from probeval.relevance.online import OnlineModel, Prediction, follow
+from probeval.relevance.surprise import SurprisingGrades, surprising_grades
 from probeval.relevance.synthetic import SyntheticCampaign, SyntheticObserver, synthetic_campaign
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "Prediction",
     "Predicts",
     "RelevanceDistribution",
+    "SurprisingGrades",
     "SyntheticCampaign",
     "SyntheticObserver",
     "TrainingData",
@@ -73,6 +75,7 @@ __all__ = [
     "read_card",
     "register_effect",
     "register_model",
+    "surprising_grades",
     "synthetic_campaign",
     "training_data",
     "write_card",

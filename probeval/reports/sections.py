@@ -347,6 +347,13 @@ def labels(found: ReportResults) -> tuple[Section, ...]:
         Table(sources, "Each source of labels"),
         Prose(" ".join(report.sentences())),
     ]
+    if report.agreements:
+        caption = "Agreement with the grades over all labelled pairs: grades of those not judged are expected ones"
+        parts.append(Table(report.agreement(), caption))
+    if any(one.confusion for one in report.agreements):
+        parts.append(Table(report.confusion_table(), "Labels and grades: expected pairs, with 95% intervals"))
+    if any(o.kin is not None for o in report.observers):
+        parts.append(Table(report.kin(), "Shifts of labels towards systems with the name of the labeller's family"))
     if len(named):
         parts.append(Table(named, "Shifts of labels towards teams that are found, or cannot be ruled out"))
     parts.append(Table(report.rankings(), "The ranking, were labels worth something else"))

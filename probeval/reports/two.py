@@ -112,13 +112,12 @@ def labels(found: ReportResults) -> tuple[Section, ...]:
     if not used.sources:
         return ()
     table = used.to_frame().assign(labelled=[f"{share:.0%}" for share in used.to_frame()["labelled"]])
-    shown = table[["source", "known", "labelled", "judged", "correlation", "equal", "slope"]]
+    shown = table[["source", "known", "labelled", "judged", "correlation", "lower", "upper", "slope"]]
     caption = (
         "known: whether the model learned from this source, or from its family, before. labelled: the share of the "
-        "pool. judged: labelled pairs that people judged too; correlation and equal compare labels and grades on "
-        "these, which are harder than most if they were chosen for judging. slope: the weight of the labels, in "
-        "standard "
-        "deviations per logit of relevance."
+        "pool. judged: labelled pairs that people judged too. correlation: that of labels and grades over all labelled "
+        "pairs, with its 95% interval; grades of unjudged pairs are expected ones. slope: the weight of the labels, in "
+        "standard deviations per logit of relevance."
     )
     parts: list[Part] = [Prose(sentence) for sentence in used.sentences()]
     if used.used:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
+from probeval.arrays import Floats
 from probeval.data.observers import ObserverSpec
 from probeval.data.problem import Problem
 from probeval.display import Table
 from probeval.features import feature_names, needs
+from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.inference.laplace import LaplacePosterior
 from probeval.relevance.models.base import FallbackModel, Predicts
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.labels import CalibratedLabels, LabelsAsGrades
-from probeval.relevance.observers.trust import agreement
+from probeval.relevance.observers.agreement import ENOUGH, GradePosterior, correlation_interval
 from probeval.relevance.observers.worth import judgments_to_tell
 from probeval.results import Result
 from probeval.scores.estimate import ScoreEstimate
+from probeval.streams import Purpose, stream
 
 __all__ = [
     "LabelSource",
@@ -31,7 +34,8 @@ __all__ = [
 
 FEW = 3  # sources that get a sentence each
 DOUBTFUL = 0.2  # P(reversed) above which it is said
-ENOUGH = 20  # judged pairs with a label, for a statement on their agreement
+MOST_POOL = 30_000  # pairs of a pool for the line on labels: a report on trust takes any number
+DRAWS, SAMPLE = 100, 5_000  # of the grades of unjudged pairs, for one figure per source
 KNOWN = {
     "yes": "known to the model",
     "family": "new to the model, of a family that it knows",
@@ -53,8 +57,13 @@ class LabelSource:
     ]
     labelled: Annotated[float, "The share of the pool with a label."]
     judged: Annotated[int, "The number of judged pairs among these."]
-    correlation: Annotated[float | None, "On these, the correlation of labels and grades; null if unknown."]
-    equal: Annotated[float | None, "On these, the share of equal ones on a common scale; null if unknown."]
+    correlation: Annotated[
+        float | None,
+        "The correlation of its labels and the grades, over all pairs with a label: those of unjudged pairs are "
+        "expected ones. Null with fewer than 30 judged.",
+    ]
+    lower: Annotated[float | None, "The lower end of its 95% interval."]
+    upper: float | None
     slope: Annotated[
         float | None,
         "The weight of its labels: their change, in standard deviations, per logit of relevance; null if unknown.",
@@ -69,15 +78,18 @@ class LabelSource:
     @property
     def is_rated(self) -> bool:
         """Whether enough of its pairs are judged for a statement on its agreement with people."""
-        return self.correlation is not None and self.judged >= ENOUGH
+        return self.correlation is not None
 
     def __str__(self) -> str:
         known = "" if self.known is None else f" ({KNOWN[self.known]})"
         text = f"{self.source}{known} labels {self.labelled:.0%} of the pool"
-        if self.is_rated:
-            equal = "" if self.equal is None else f", {self.equal:.0%} equal"
-            correlation = f"{self.correlation:.2f}{equal}"
-            text += f"; on {self.judged:,} judged pairs its correlation with the grades is {correlation}"
+        if self.correlation is not None:
+            between = "" if self.lower == self.upper else f" ({self.lower:.2f} to {self.upper:.2f})"
+            text += (
+                f"; by {self.judged:,} judged pairs its correlation with the grades is {self.correlation:.2f}{between}"
+            )
+        elif self.judged >= ENOUGH:
+            text += f"; {self.judged:,} of these pairs are judged"
         elif self.judged:
             text += f"; {self.judged:,} of these pairs are judged, too few to tell how it agrees with people"
         else:
@@ -136,10 +148,11 @@ class LabelsUsed(Result):
         if not rated:
             return f"{text}."
         best = max(rated, key=lambda source: source.correlation or 0.0)
+        between = "" if best.lower == best.upper else f" (95% interval {best.lower:.2f} to {best.upper:.2f})"
         which = "their" if len(self.sources) == 1 else f"the highest ({best.source})"
         return (
-            f"{text}; on the {best.judged:,} pairs judged by people, {which} correlation with the grades is "
-            f"{best.correlation:.2f}."
+            f"{text}; by the {best.judged:,} pairs judged by people, {which} correlation with the grades is "
+            f"{best.correlation:.2f}{between}."
         )
 
     def _together(self) -> str:
@@ -149,6 +162,8 @@ class LabelsUsed(Result):
             text += f", {sum(s.known == 'yes' for s in self.sources)} of them known to the model"
         text += f", label {min(shares):.0%} to {max(shares):.0%} of the pool"
         rated = sorted((s.correlation or 0.0, s.source) for s in self.sources if s.is_rated)
+        if not rated and max(s.judged for s in self.sources) >= ENOUGH:
+            return text
         if not rated:
             return f"{text}; too few pairs are judged to tell how they agree with people"
         (low, worst), (high, best) = rated[0], rated[-1]
@@ -164,7 +179,12 @@ def uses_labels(model: Predicts) -> bool:
 
 
 def labels_used(
-    problem: Problem, *, model: Predicts | None = None, posterior: LaplacePosterior | None = None
+    problem: Problem,
+    *,
+    model: Predicts | None = None,
+    posterior: LaplacePosterior | None = None,
+    relevance: RelevanceDistribution | None = None,
+    seed: int = 0,
 ) -> LabelsUsed:
     """The sources of labels of a campaign with its judgments.
 
@@ -176,6 +196,9 @@ def labels_used(
         The model that uses the labels; None if there are several.
     posterior
         The posterior of the model, for the weight of each source.
+    relevance, seed
+        The posterior of the grades, for the agreement of each source with people, and the seed of its draws. Without
+        it there is one only where all labelled pairs are judged: judged pairs are chosen, and not like the others.
 
     Examples
     --------
@@ -186,15 +209,15 @@ def labels_used(
     >>> given = LabelTable(campaign.runs.pool, ("my_llm",), campaign.judgments.grades()[:, None])
     >>> found = labels_used(replace(campaign, labels=given).problem(depth=5))
     >>> print(*found.sentences())
-    Labels: my_llm labels 100% of the pool; on 56 judged pairs its correlation with the grades is 1.00, 100% equal.
+    Labels: my_llm labels 100% of the pool; by 56 judged pairs its correlation with the grades is 1.00.
     """
     labels, judged = problem.labels, problem.grades.codes
     if labels is None:
         return LabelsUsed(())
     found, sources = _found(posterior), []
-    for observer, given in zip(labels.observers, labels.values.T, strict=True):
+    agreed = _agreed(problem, labels.values, relevance, seed)
+    for observer, given, (correlation, lower, upper) in zip(labels.observers, labels.values.T, agreed, strict=True):
         both = (judged >= 0) & ~np.isnan(given)
-        correlation, equal = agreement(observer, given[both], judged[both], len(problem.scale))
         slope, p_reversed, needed = found.get(observer.name, (None, None, None))
         sources.append(
             LabelSource(
@@ -205,13 +228,34 @@ def labels_used(
                 labelled=float(np.mean(~np.isnan(given))) if len(given) else 0.0,
                 judged=int(both.sum()),
                 correlation=correlation,
-                equal=equal,
+                lower=lower,
+                upper=upper,
                 slope=slope,
                 p_reversed=p_reversed,
                 needed=None if needed is None else max(needed - int(both.sum()), 0) or None,
             )
         )
     return LabelsUsed(tuple(sources), model is None or uses_labels(model))
+
+
+def _agreed(
+    problem: Problem, labels: Floats, relevance: RelevanceDistribution | None, seed: int
+) -> list[tuple[float | None, float | None, float | None]]:
+    """Return of each source the correlation of labels and grades, with its interval; None where it is not known."""
+    levels, judged = problem.scale.levels, problem.grades.codes >= 0
+    missing = ~np.isnan(labels) & ~judged[:, None]
+    if relevance is None or len(labels) > MOST_POOL:
+        # Judged pairs are chosen. On these alone there is an answer only for a source that labelled no others.
+        even = np.full((len(judged), len(levels)), 1 / len(levels))
+        relevance = RelevanceDistribution.of(problem.pool, problem.scale, even, judgments=problem.grades)
+        labels = np.where(missing.any(axis=0), np.nan, labels)
+    rng = stream(seed, Purpose.AGREEMENT)
+    posterior = GradePosterior.of(relevance, rng, draws=DRAWS, most=SAMPLE)
+    out: list[tuple[float | None, float | None, float | None]] = []
+    for given in labels.T:
+        found = correlation_interval(posterior, given, rng)
+        out.append((None, None, None) if found is None else found)
+    return out
 
 
 def _known(observer: ObserverSpec, model: Predicts | None) -> str | None:
@@ -238,10 +282,17 @@ def _found(posterior: LaplacePosterior | None) -> Mapping[str, tuple[float, floa
 
 
 def labels_of(estimate: ScoreEstimate) -> LabelsUsed:
-    """The sources of the labels that an estimate uses."""
-    used = labels_used(estimate.problem, model=estimate.estimation.model, posterior=estimate.prediction.posterior)
-    shares = estimate.labelled_shares
+    """The sources of the labels that an estimate uses; where not all pairs are in memory, without their agreement."""
+    prediction, shares = estimate.prediction, estimate.labelled_shares
+    used = labels_used(
+        estimate.problem,
+        model=estimate.estimation.model,
+        posterior=prediction.posterior,
+        relevance=prediction.relevance,
+        seed=estimate.estimation.seed,
+    )
     if shares is None:
         return used
-    sources = (replace(s, labelled=share) for s, share in zip(used.sources, shares.tolist(), strict=True))
+    unknown: dict[str, Any] = dict.fromkeys(("correlation", "lower", "upper"))
+    sources = (replace(s, labelled=share, **unknown) for s, share in zip(used.sources, shares.tolist(), strict=True))
     return replace(used, sources=tuple(sources))

@@ -12,12 +12,14 @@ from probeval.display import Record
 from probeval.errors import SelectionError
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
+from probeval.selection.labels import agreement_weight
 from probeval.selection.policies import (
     JointValue,
     Policy,
     PolicyFunction,
     as_policy,
     comparison_weights,
+    covariance_for,
     quadratic_value,
 )
 from probeval.streams import Purpose, stream
@@ -114,7 +116,7 @@ def choose(
     open_[drawn.pairs] = False
     exploring = np.isin(np.arange(n), at)
     wanted = n - len(at)
-    if wanted and policy.joint_value is not None and goal.about_scores:
+    if wanted and policy.joint_value is not None and goal.kind != "relevant":
         pairs[~exploring] = _together(policy, policy.joint_value, context, goal, open_, wanted)
     elif wanted:
         pairs[~exploring] = _best(policy(context, goal), open_, wanted)
@@ -139,7 +141,7 @@ def choose_by_topic(
         The number of pairs per query, or all that are left.
     """
     policy = as_policy(policy)
-    joint = policy.joint_value if goal.about_scores else None
+    joint = policy.joint_value if goal.kind != "relevant" else None
     own, open_ = policy(context, goal), offered & ~context.judged
     lowest = float(own[open_].min(initial=0.0))
     pairs, values = [], []
@@ -152,7 +154,9 @@ def choose_by_topic(
         if joint is not None and n > 1 and len(best) > 1:
             best = np.sort(best)
             between = context.dependence.between(best)
-            at, value = in_turn(context.covariance[best], context.gain_variance[best], between, n, joint(context, goal))
+            at, value = in_turn(
+                covariance_for(context, goal)[best], context.gain_variance[best], between, n, joint(context, goal)
+            )
             best = best[at]
         pairs.append(best[:n])
         values.append(np.minimum.accumulate(value))
@@ -223,7 +227,7 @@ def _together(
     if n == 1:
         return _best(policy(context, goal), open_, 1)
     open_, matrix = open_.copy(), joint_value(context, goal)
-    covariance, variance = context.covariance, context.gain_variance
+    covariance, variance = covariance_for(context, goal), context.gain_variance
     taken, known = (np.empty(0, dtype=np.int64) for _ in range(2))  # known: those taken that tell anything
     while True:
         step = min(max(STEP, len(taken) // 4), n - len(taken))  # few steps for large batches
@@ -325,13 +329,15 @@ def draw_probability(context: SelectionContext, goal: Goal, open_: Bools, near: 
     .. math:: p_d = \epsilon \frac{1}{|O|} + (1 - \epsilon) \frac{\bar w_d}{\sum_{e \in O} \bar w_e}, \quad d \in O,
 
     with :math:`\bar w_d` the mean over systems of the pair's weight in the level, and :math:`\epsilon` = .2. The
-    level's estimate varies least if pairs are drawn by their weight; the uniform part reaches all others. If the goal
+    level's estimate varies least if pairs are drawn by their weight; the uniform part reaches all others. For the goal
+    trust, the weight is how much the pair may change the agreement of labels (:func:`agreement_weight`). If the goal
     compares two sides, most draws are for their difference instead: half of these are from each side, by the pair's
     weight in the difference (:func:`side_weights`). With pairs ``near``, of topics that assessors judge now, half of
     the probability is kept for these. See docs/theory/judging.md#exploration and docs/theory/judging.md#topics.
     """
     uniform = open_ / max(int(open_.sum()), 1)
-    level = _shares(context.level_weights.mean(axis=0), open_)
+    weighted = agreement_weight(context) if goal.about_labels else context.level_weights.mean(axis=0)
+    level = _shares(weighted, open_)
     every = UNIFORM * uniform + (1 - UNIFORM) * level if level.any() else uniform
     weight = context.kept((goal, "sides"), lambda: side_weights(context, goal))
     sides = [side for side in (_shares(np.maximum(sign * weight, 0.0), open_) for sign in (1, -1)) if side.any()]

@@ -24,7 +24,9 @@ GOALS = {
     "scores": "the score of every system, to within a half-width",
     "success": "the order of all systems by P(success), the share of queries that satisfy most users",
     "relevant": "relevant documents found",
+    "trust:LEAST": "whether labels agree with people by at least LEAST, .6 by default: whether they may be used",
 }
+TRUSTED = 0.6  # kappa from which agreement is called substantial (Landis and Koch 1977)
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,13 +37,14 @@ class Goal(Record):
     --------
     >>> Goal.parse("top:3")
     Goal(kind='top', n=3)
-    >>> str(Goal.parse("pair:bm25,dense"))
-    'pair:bm25,dense'
+    >>> str(Goal.parse("pair:bm25,dense")), str(Goal.parse("trust"))
+    ('pair:bm25,dense', 'trust:0.6')
     """
 
     kind: str
     n: int = 0
     systems: tuple[str, ...] = ()
+    least: float | None = None
 
     @classmethod
     def parse(cls, text: str | Goal) -> Goal:
@@ -53,6 +56,8 @@ class Goal(Record):
             return cls(kind)
         if kind == "top" and rest.isdigit() and int(rest) > 0:
             return cls(kind, n=int(rest))
+        if kind == "trust" and (least := _agreement(rest)) is not None:
+            return cls(kind, least=least)
         names = tuple(rest.split(","))
         if kind == "pair" and len(names) == 2 and all(names) and names[0] != names[1]:
             return cls(kind, systems=names)
@@ -60,6 +65,7 @@ class Goal(Record):
 
     def __str__(self) -> str:
         rest = str(self.n) if self.kind == "top" else ",".join(self.systems)
+        rest = rest if self.least is None else f"{self.least:g}"
         return f"{self.kind}:{rest}" if rest else self.kind
 
     @property
@@ -74,8 +80,13 @@ class Goal(Record):
 
     @property
     def about_scores(self) -> bool:
-        """Whether the goal concerns scores or their differences, not documents."""
-        return self.kind != "relevant"
+        """Whether the goal concerns scores or their differences, not documents or labels."""
+        return self.kind not in ("relevant", "trust")
+
+    @property
+    def about_labels(self) -> bool:
+        """Whether the goal concerns the agreement of labels with people."""
+        return self.kind == "trust"
 
     def metric(self, metric: Metric, scale: Scale) -> Metric:
         """Return the measure that the goal is about: for success, PSucc by the published mapping of the measure.
@@ -147,3 +158,12 @@ class Goal(Record):
             return float(ranking.p_near_best.max())
         matters = np.triu(self.comparisons(ranking), k=1) > 0
         return float(ranking.pair_confidence[matters].mean()) if matters.any() else 1.0
+
+
+def _agreement(text: str) -> float | None:
+    """Return the least agreement in the name of a goal; None if it is no number between -1 and 1."""
+    try:
+        least = float(text) if text else TRUSTED
+    except ValueError:
+        return None
+    return least if -1 < least < 1 else None

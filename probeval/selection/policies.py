@@ -23,6 +23,7 @@ from probeval.extensions import Registry
 from probeval.scores.moments import weight_matrix
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
+from probeval.selection.labels import agreement_covariance, agreement_value
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
@@ -34,6 +35,7 @@ __all__ = [
     "PolicyFunction",
     "as_policy",
     "comparison_weights",
+    "covariance_for",
     "find_policy",
     "laplacian",
     "quadratic_value",
@@ -45,6 +47,7 @@ PolicyFunction = Callable[[SelectionContext, Goal], Floats]
 JointValue = Callable[[SelectionContext, Goal], Floats]
 EXPLORE = 0.1  # share of judgments, for model-based policies; published policies do not explore
 EXPLORE_SIDES = 0.25  # the same for goals that compare two sides; chosen in docs/theory/judging.md#both-sides
+EXPLORE_LABELS = 0.5  # the same to see what labels are worth, where the model is what is in doubt; stated
 SURE = 1 - 1e-6  # the highest confidence that draws can state
 DECIDED = 0.95  # confidence from which a comparison is decided, in mtc-undecided
 SLIP = 0.1  # the probability that a label is one level too low, and that it is one too high, before any judgment
@@ -98,6 +101,8 @@ class Policy:
         >>> [POLICIES["gain"].exploration(Goal.parse(goal), 9) for goal in ("ranking", "best")]
         [0.1, 0.25]
         """
+        if self.explores and goal.about_labels:
+            return EXPLORE_LABELS
         return max(self.explores, EXPLORE_SIDES) if self.explores and goal.has_sides(systems) else self.explores
 
     def __str__(self) -> str:
@@ -242,9 +247,17 @@ def gain(context: SelectionContext, goal: Goal) -> Floats:
     comparisons of weight :math:`\omega_{ab} = \phi(z_{ab}) / \text{Var}[D_{ab}]`. For absolute scores
     :math:`\sum_a \text{Var}[\text{score}_a]\, g_{da}^2 / \text{Var}[G_d]`; for relevant documents the expected gain.
     """
-    if not goal.about_scores:
+    if goal.kind == "relevant":
         return context.gain_moments[0]
-    return quadratic_value(context.covariance, context.gain_variance, score_value(context, goal))
+    return quadratic_value(covariance_for(context, goal), context.gain_variance, score_value(context, goal))
+
+
+def covariance_for(context: SelectionContext, goal: Goal) -> Floats:
+    """Return the covariance of each pair's gain with what the goal is about.
+
+    With scores, shape (pair, system), or with the agreement of labellers, shape (pair, source).
+    """
+    return agreement_covariance(context) if goal.about_labels else context.covariance
 
 
 def quadratic_value(covariance: Floats, variance: Floats, matrix: Floats) -> Floats:
@@ -254,7 +267,12 @@ def quadratic_value(covariance: Floats, variance: Floats, matrix: Floats) -> Flo
 
 
 def score_value(context: SelectionContext, goal: Goal) -> Floats:
-    """Return the matrix of the value of pairs in their covariances with the scores, shape (system, system)."""
+    """Return the matrix of the value of pairs in their covariances with the scores, shape (system, system).
+
+    For labels, in those with their agreement, shape (source, source).
+    """
+    if goal.about_labels:
+        return agreement_value(context, goal)
     if goal.compares:
         return context.kept(goal, lambda: laplacian(comparison_weights(context, goal)))
     return np.diag(np.maximum(np.diag(context.scores.covariance), 0.0))

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from probeval.errors import SelectionError, did_you_mean
 from probeval.extensions import Registry
 from probeval.selection.errors import ErrorCorrection, model_kind, published_corrections, stated_sd
+from probeval.selection.labels import agreement_confidence
 from probeval.ties import TIE
 
 if TYPE_CHECKING:
@@ -162,6 +163,8 @@ class MeanConfidence(ConfidenceRule):
 
     def value(self, state: JudgingState, rate: float) -> float:
         """Return the confidence of the goal; over all pairs of systems if the goal compares none."""
+        if state.goal.about_labels:
+            return agreement_confidence(state.context, state.goal)
         return state.goal.confidence(state.ranking) if state.goal.compares else state.ranking.confidence
 
 
