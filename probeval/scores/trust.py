@@ -229,7 +229,7 @@ class TrustReport(Result):
         return tuple(found)
 
     def sentences(self) -> tuple[str, ...]:
-        """Who is favoured, what else is in doubt, and whether that is known; the panel, drift, texts, how labels were made."""
+        """Who is favoured, what else is in doubt, how labels were made; the panel, drift and texts."""
         found = [f"{o.observer.name}: {o.finding}" for o in self.observers]
         found += [f"{o.observer.name}: {o.observer.provenance}." for o in self.observers if o.observer.provenance]
         if self.panel is not None:
