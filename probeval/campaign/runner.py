@@ -20,6 +20,7 @@ from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.relevance import Card, Hierarchical, choose_model
+from probeval.relevance.surprise import SurprisingGrades, surprising_grades
 from probeval.selection import Pick
 from probeval.selection.pairs import ASK
 from probeval.selection.topics import PER_TOPIC
@@ -37,6 +38,7 @@ EXAMINE = 40  # judgments after which labels are examined again: it takes a seco
 LEVEL = 0.95
 PATHS = 4  # trajectories of a forecast, for a few seconds of work each
 LOOK_AHEAD = 1000  # judgments that a forecast simulates
+MOST_SURPRISING = 10  # judgments that the owner is shown
 FORECAST_FROM, FORECAST_AGAIN = 20, 0.2  # judged pairs before the first forecast; growth before the next
 
 
@@ -104,6 +106,7 @@ class ModelRunner:
             progress=check.progress,
             systems=ranking.at(LEVEL).systems,
             labels=_trusted(judged, last),
+            surprising=_surprising(judged, last),
             audit=self.audit(state),
             queue=tuple(pool.label(pair) for pair in proposed.pairs),
             picks=proposed.picks,
@@ -291,6 +294,16 @@ def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[
         }
         for o in examined(judged.estimate)
     )
+
+
+def _surprising(judged: JudgingState, last: ModelSnapshot | None) -> SurprisingGrades | None:
+    """The least expected judgments; None without a posterior."""
+    if not isinstance(judged.judging.model, Hierarchical):
+        return None
+    n, before = judged.scores.judged, None if last is None else last.surprising
+    if before is not None and 0 <= n - before.judged < EXAMINE:
+        return before
+    return surprising_grades(judged.prediction.relevance, n=MOST_SURPRISING)
 
 
 def _uncertainty(judged: JudgingState) -> dict[str, float]:

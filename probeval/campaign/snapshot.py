@@ -19,6 +19,7 @@ from probeval.campaign.archive import digest_of
 from probeval.campaign.questions import Pair, Question, as_question, graded
 from probeval.display import Table
 from probeval.relevance.answers.verdicts import AnsweringAssessor
+from probeval.relevance.surprise import SurprisingGrades
 from probeval.results import Result, frame, plain
 from probeval.scores.compare import RankedSystem
 from probeval.selection import AuditReport, Pick, Stopping
@@ -95,6 +96,11 @@ class ModelSnapshot(Result):
     # The trust in each source of labels: source, slope, lower, upper, missing, judged, finding. Examined again after
     # every few dozen judgments.
     labels: tuple[Mapping[str, Any], ...] = ()
+    surprising: Annotated[
+        SurprisingGrades | None,
+        "The judgments that the model expects the least given all others; null if unknown. They are looked for again "
+        "after every few dozen judgments.",
+    ] = None
     audit: Annotated[
         AuditReport | None,
         "The level and the systems by the model and by the pairs drawn at random, and the alarm; null if unknown.",
@@ -182,6 +188,8 @@ class ModelSnapshot(Result):
         rest |= {"reasons": tuple(rest["reasons"]), "systems": tuple(RankedSystem(**each) for each in rest["systems"])}
         rest["labels"] = tuple(rest.get("labels", ()))  # snapshots of earlier versions have none
         rest["queue"] = tuple((query, doc) for query, doc in rest["queue"])
+        surprised = rest.get("surprising")
+        rest["surprising"] = None if surprised is None else SurprisingGrades.from_dict(surprised)
         audited = rest.get("audit")
         rest["audit"] = None if audited is None else AuditReport.from_dict(audited)
         ahead = rest.get("forecast")

@@ -11,8 +11,9 @@ which is the cavity of expectation propagation: no refit is needed. See docs/the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -158,6 +159,11 @@ class SurprisingGrades(Result):
     judged: Annotated[int, "The number of judged pairs."]
     below: Annotated[int, "The number of judgments with a tail probability of at most .05."]
     below_by_chance: Annotated[float, "The number of them that chance alone gives."]
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> SurprisingGrades:
+        """From plain data."""
+        return cls(**{**stored, "grades": tuple(SurprisingGrade(**each) for each in stored["grades"])})
 
     def _headline(self) -> str:
         return f"The most surprising of {self.judged:,} judgments"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["OverviewPage"]
 
 MAX_LISTED = 50  # disagreements and flags
+SURPRISING = 0.02  # the largest probability of a grade, or of one further off, that is shown
 MOST_ADVICE = 3  # sentences
 MINUTE, HOUR, DAY = 60.0, 3600.0, 24 * 3600.0
 
@@ -69,6 +70,11 @@ class OverviewPage:
                 for question in (state.disagreements[:MAX_LISTED] if person.owner else ())
             ],
             flags=self._flags(person),
+            surprising=[
+                (each, address(question := graded(each.query, each.doc)), sorted(state.latest(question)))
+                for each in (() if snapshot is None or snapshot.surprising is None else snapshot.surprising.grades)
+                if each.tail <= SURPRISING
+            ],
             skip_counts=self._skips(person).most_common(),
             exports=export_formats().values(),
             **standing,
