@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["OverviewPage"]
 
 MAX_LISTED = 50  # disagreements and flags
-SURPRISING = 0.02  # the largest probability of a grade, or of one further off, that is shown
+SURPRISING = 0.05  # the largest probability of a grade, or of one further off, that is shown
 MOST_ADVICE = 3  # sentences
 MINUTE, HOUR, DAY = 60.0, 3600.0, 24 * 3600.0
 
