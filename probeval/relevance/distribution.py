@@ -308,12 +308,13 @@ class RelevanceDistribution(Result):
         for stream, part in zip(streams, np.split(uniform, np.cumsum(self.pool.sizes)[:-1], axis=1), strict=True):
             part[:] = stream.random(part.shape)
         probability = self.probability
-        below, level = np.zeros(probability.shape[:-1]), np.zeros((n, len(self.pool)), dtype=np.int16)
+        # Levels are counted in bytes: a comparison is one, so that adding it converts nothing.
+        below, level = np.zeros(probability.shape[:-1]), np.zeros(uniform.shape, dtype=np.int8)
         turns = _turns(start, n, self.n_draws) if self.has_posterior else [(slice(n), slice(None))]
         for column in np.moveaxis(probability[..., :-1], -1, 0):
             below += column
             for mine, under in turns:
-                level[mine] += uniform[mine] > below[under]
+                level[mine] += (uniform[mine] > below[under]).view(np.int8)
         out = self.levels[level]
         out[:, self.certain] = self.judged[self.certain]
         return out

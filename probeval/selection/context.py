@@ -235,11 +235,11 @@ def _scores_by_query(
         ]
         yield from np.moveaxis(np.concatenate(parts), -1, 0)
         return
-    gains, weights = metric.gains(relevance.scale), weight_matrix(runs, metric.rank_weights(runs.depth))
+    gains, weights = metric.gains(relevance.scale), weight_matrix(runs, metric.rank_weights(runs.depth)).toarray()
     best = ideal(metric, gains, relevance.relevant_counts(codes, streams))
     for q in range(len(runs.queries)):
         mine = runs.pool.pairs_of(q)
-        yield divide(gains[codes[:, mine]] @ weights[:, mine].T.toarray(), best[:, [q]])
+        yield divide(gains[codes[:, mine]] @ weights[:, mine].T, best[:, [q]])
 
 
 def _ridge(x: Floats, y: Floats) -> Floats:
