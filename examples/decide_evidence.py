@@ -110,7 +110,9 @@ class Decisions(Study):
                     judging.runs, state.prediction.relevance, METRIC, rng=stream(0, Purpose.SCORES), per_query=True
                 )
                 whom = {"folder": folder, "judge": judge, "judged": len(order)}
-                found.append(Decision(**whom, **stated(scores, a, b), truth=truth[a] - truth[b], near=near[0] - near[1]))
+                found.append(
+                    Decision(**whom, **stated(scores, a, b), truth=truth[a] - truth[b], near=near[0] - near[1])
+                )
             return found
 
         return self.kept(f"decide-{folder}-{judge}-{a}-{b}", judge_pairs)
