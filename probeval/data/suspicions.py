@@ -19,7 +19,7 @@ __all__ = ["suspicious_ids", "suspicious_judgments", "suspicious_labels"]
 FAR = 4.0  # the ratio of two neighbouring values beyond which they are not on one scale
 SHARE = 0.02  # of a column, from which its values on a second scale are no accident
 STRAY = 2  # how often a grade occurs that may be a slip
-ENOUGH = 30  # judgments, from which a grade that hardly occurs is an exception
+ENOUGH, MANY = 30, 200  # judgments, from which such a grade is an exception: far from the others, and next to them
 SPELLINGS: dict[str, Callable[[str], str]] = {  # what ids that should be equal differ by
     "upper and lower case": str.lower,
     "leading zeros": lambda name: name.lstrip("0"),
@@ -70,7 +70,8 @@ def suspicious_judgments(judgments: Judgments) -> Iterator[str]:
     elif len(grades) >= ENOUGH and len(values) > 2:
         for value in values[counts <= STRAY]:
             whole, without = (_scale_name(some) for some in (grades, grades[grades != value]))
-            if whole != without:
+            is_next = np.abs(np.delete(values, np.searchsorted(values, value)) - value).min() == 1
+            if whole != without and len(grades) >= (MANY if is_next else ENOUGH):
                 rows = np.flatnonzero(judgments.grade == value)
                 where = ", ".join(_pair(judgments.pool, int(judgments.pair[row])) for row in rows)
                 often = "once" if len(rows) == 1 else "twice"

@@ -272,6 +272,8 @@ def _cell(value: Any) -> Any:
 def runs_from_table(table: pd.DataFrame, *, system: str = "run", path: Path | None = None, order: str) -> Runs:
     """Return runs from a table with columns for query, doc and score or rank, and for the system if several."""
     names, scores, ranks = (column(table, c, path=path, required=False) for c in ("system", "score", "rank"))
+    if path is not None and names is None and scores is None and ranks is None:
+        _refuse_labels(table, path)
     return Runs.rows(
         [system] * len(table) if names is None else ids(names, "system", path=path),
         ids(_required(table, "query", path), "query", path=path),
@@ -280,6 +282,20 @@ def runs_from_table(table: pd.DataFrame, *, system: str = "run", path: Path | No
         ranks=None if ranks is None else numbers(ranks, "rank", path=path),
         order=order,
     )
+
+
+def _refuse_labels(table: pd.DataFrame, path: Path) -> None:
+    """Refuse a table of labels or judgments in place of a run: beside query and doc it has numbers alone."""
+    pair = {
+        found.name for name in ("query", "doc") if (found := column(table, name, path=path, required=False)) is not None
+    }
+    rest = [str(c) for c in table.columns if c not in pair]
+    if rest and not any(is_text_column(pd.Series(table[c])) for c in table.columns if c not in pair):
+        raise DataError(
+            f"not a run but labels or judgments ({', '.join(rest)[:MOST_SHOWN]}): there is no column for system, score "
+            "or rank. Take it out of the runs, and give it with --labels or --qrels.",
+            path=path,
+        )
 
 
 def judgments_from_table(table: pd.DataFrame, *, path: Path | None = None, scale: Scale | None = None) -> Judgments:
