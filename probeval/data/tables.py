@@ -71,6 +71,7 @@ TRIPLES = ("system", "query", "doc")
 MOST_FLOAT = int(np.finfo(float).max)
 MOST_SHOWN = 60  # characters of a wrong value in an error
 NOT_IN_IDS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+PLAIN_NUMBERS = re.compile(r"[0-9.\-]*+")
 # The first row of a text table: line breaks in quotes do not end it.
 FIRST_ROW = re.compile(rb'(?:[^"\r\n]++|"[^"]*+"?+)*+')
 
@@ -211,8 +212,12 @@ def cell_text(value: Any) -> str:
 
 def ids(values: Iterable[Any], name: str, *, path: Path | None = None) -> list[str]:
     """Return ids as strings. Floats are an error: their original spelling is lost."""
+    given = list(values)
+    # All of them at once, which is the usual case; the first that is wrong is found one by one.
+    if all(type(value) is str and value for value in given) and not NOT_IN_IDS.search("".join(given)):
+        return given
     out = []
-    for row, value in enumerate(values):
+    for row, value in enumerate(given):
         if isinstance(value, str):
             text = value
         elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -256,7 +261,10 @@ def is_text_column(values: pd.Series) -> bool:
 
 def _parsed(values: pd.Series) -> tuple[Floats, Bools]:
     """The cells as numbers, NaN where they are none; and which cells are filled."""
-    cells = values.astype(object).map(_cell)
+    cells = values.astype(object)
+    # Plain numbers in all cells are the usual case, and as they should be.
+    if not (all(type(cell) is str and cell for cell in cells) and PLAIN_NUMBERS.fullmatch("".join(cells))):
+        cells = cells.map(_cell)
     return pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float), cells.notna().to_numpy()
 
 

@@ -19,7 +19,7 @@ from probeval.metrics import Metric
 from probeval.metrics.ratio import ideal
 from probeval.metrics.weights import divide
 from probeval.relevance.dependence import Dependence
-from probeval.relevance.distribution import RelevanceDistribution
+from probeval.relevance.distribution import GainSummary, RelevanceDistribution
 from probeval.relevance.online import Prediction
 from probeval.relevance.outside import OutsideStreams, outside_streams
 from probeval.scores import Ranking, Scores
@@ -204,7 +204,7 @@ def effective_weights(
         return np.asarray(weight_matrix(runs, metric.weights(relevance.scale, runs.depth)).T.toarray() / n_queries)
     seed = int(rng.integers(2**63))
 
-    def slopes(block: QueryBlock) -> Floats:
+    def slopes(block: QueryBlock) -> tuple[Floats, GainSummary]:
         mine, lists = relevance.part(block), runs.part(block)
         streams = query_streams(seed, block.queries)
         codes = mine.sample_from(streams, SAMPLE)
@@ -215,9 +215,11 @@ def effective_weights(
             pairs = np.arange(where.start, where.stop)[~mine.certain[where]]  # a judged pair has no slope
             x = gains[codes[:, pairs]]
             out[pairs] = _ridge(x - x.mean(axis=0), y - y.mean(axis=0)) / n_queries
-        return out
+        return out, mine.summary(gains)  # which policies need too: the probabilities are made once for both
 
-    return np.concatenate(list(in_order(slopes, score_blocks(runs, relevance, SAMPLE))))
+    found = list(in_order(slopes, score_blocks(runs, relevance, SAMPLE)))
+    relevance.keep_summary(gains, [summary for _, summary in found])
+    return np.concatenate([part for part, _ in found])
 
 
 def _scores_by_query(
