@@ -16,7 +16,6 @@ from probeval.data.collection import judged_share
 from probeval.data.evidence import LabelTable
 from probeval.data.files import TABLES, find, first_bytes, suffix
 from probeval.data.formats import find_format
-from probeval.data.judgments import Judgments as JudgmentTable
 from probeval.data.pool import Pool
 from probeval.data.suspicions import suspicious_ids, suspicious_judgments, suspicious_labels
 from probeval.data.tables import NAMES, column_names, names_grades, names_pairs
@@ -165,8 +164,13 @@ def _examined(given: str, path: Path) -> _Read:
     rows, queries, about = _content(found, path)
     notes = [str(one.message).removeprefix(f"{path}: ") for one in heard]
     shown = ExaminedFile(str(path), kind, queries, rows, " ".join([about, *notes]))
-    held = {Runs: "runs", JudgmentTable: "judgments", LabelTable: "labels"}.get(type(found))
-    return _Read(shown, given, **({} if held is None else {held: found}))
+    return _Read(
+        shown,
+        given,
+        runs=found if isinstance(found, Runs) else None,
+        judgments=found if isinstance(found, Judgments) else None,
+        labels=found if isinstance(found, LabelTable) else None,
+    )
 
 
 def _kind(path: Path) -> Kind:

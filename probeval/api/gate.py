@@ -268,8 +268,8 @@ class Gate(Result):
     @property
     def deciding(self) -> GateCheck:
         """The check that decides: the one that is furthest from passing."""
-        failing = () if self.rule.segment_fails == "none" else (s for s in self.segments if s.verdict == "worse")
-        return min((*self.checks, *failing), key=lambda check: (ORDER.index(check.verdict), check.p_pass))
+        failing = [s for s in self.segments if self.rule.segment_fails == "worse" and s.verdict == "worse"]
+        return min([*self.checks, *failing], key=lambda check: (ORDER.index(check.verdict), check.p_pass))
 
     @key
     def verdict(self) -> GateVerdict:

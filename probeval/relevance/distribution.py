@@ -274,7 +274,7 @@ class RelevanceDistribution(Result):
         """Return each pair's expected gain, its variance and its steepness, computed by block and cached."""
         if gains.tobytes() not in self._summaries:
             blocks = self.blocks(self.n_draws * len(self.levels))
-            self.keep_summary(gains, in_order(lambda block: self.part(block).summary(gains), blocks))
+            self.keep_summary(gains, in_order(lambda block: self.part(block).summary_of(gains), blocks))
         return self._summaries[gains.tobytes()]
 
     def keep_summary(self, gains: Floats, parts: Iterable[GainSummary]) -> None:
@@ -285,7 +285,7 @@ class RelevanceDistribution(Result):
     def _summaries(self) -> dict[bytes, GainSummary]:
         return {}
 
-    def summary(self, gains: Floats) -> GainSummary:
+    def summary_of(self, gains: Floats) -> GainSummary:
         """Return the summary of pairs whose probabilities are in memory."""
         mean, variance = self.moments(gains)
         mean = mean.mean(axis=0) if self.has_posterior else mean

@@ -163,16 +163,19 @@ def clustered_between(joint: Joint, clusters: Ints, weights: Floats) -> Floats:
     (Liang and Zeger 1986). Its part due to uncertain scores is that of single queries, as these are independent given
     the parameters. NaN if only one cluster has a weight.
     """
-    n = len(weights)
-    of_cluster = np.bincount(clusters, weights=weights)
+    n, of_cluster = len(weights), _by_cluster(clusters, weights)
     if np.count_nonzero(of_cluster) < 2:
         return np.full(joint.between.shape, np.nan)
     off = (joint.query_mean - (joint.query_mean @ weights / n)[:, None]) * weights
-    sums = np.zeros((len(off), len(of_cluster)))
-    np.add.at(sums, (slice(None), clusters), off)
+    sums = np.array([_by_cluster(clusters, row) for row in off])
     alone, together = _unbiased(weights), _unbiased(of_cluster[of_cluster > 0])
     uncertain = joint.between / alone - off @ off.T / n**2
     return np.asarray(together * (uncertain + sums @ sums.T / n**2))
+
+
+def _by_cluster(clusters: Ints, values: Floats) -> Floats:
+    """The sum of values over the queries of each cluster, shape (cluster,)."""
+    return np.bincount(clusters, weights=values).astype(float)
 
 
 def _unbiased(weights: Floats) -> float:
@@ -277,7 +280,7 @@ class Scores(Result):
     def n_effective(self) -> float:
         r"""The number of queries or clusters; :math:`(\sum w)^2 / \sum w^2` if they have weights (Kish 1965)."""
         weights = np.ones(len(self.queries)) if self.query_weights is None else self.query_weights
-        weights = weights if self.clusters is None else np.bincount(self.clusters, weights=weights)
+        weights = weights if self.clusters is None else _by_cluster(self.clusters, weights)
         return float(weights.sum() ** 2 / (weights**2).sum())
 
     def with_clusters(self, clusters: Ints | None) -> Scores:

@@ -215,7 +215,7 @@ def effective_weights(
             pairs = np.arange(where.start, where.stop)[~mine.certain[where]]  # a judged pair has no slope
             x = gains[codes[:, pairs]]
             out[pairs] = _ridge(x - x.mean(axis=0), y - y.mean(axis=0)) / n_queries
-        return out, mine.summary(gains)  # which policies need too: the probabilities are made once for both
+        return out, mine.summary_of(gains)  # which policies need too: the probabilities are made once for both
 
     found = list(in_order(slopes, score_blocks(runs, relevance, SAMPLE)))
     relevance.keep_summary(gains, [summary for _, summary in found])
