@@ -32,6 +32,7 @@ from probeval.threads import in_order
 __all__ = ["SelectionContext", "effective_weights", "level_weights"]
 
 SAMPLE = 500  # draws to estimate the weights of a measure that is not linear
+LEAST_SAMPLE, CELLS = 150, 25_000_000  # with more draws times pairs fewer are made, down to this number
 RIDGE = 0.01  # relative: pairs that hardly vary carry no information
 
 
@@ -202,12 +203,12 @@ def effective_weights(
     n_queries = max(len(runs.queries), 1)
     if metric.is_linear:
         return np.asarray(weight_matrix(runs, metric.weights(relevance.scale, runs.depth)).T.toarray() / n_queries)
-    seed = int(rng.integers(2**63))
+    seed, n = int(rng.integers(2**63)), min(SAMPLE, max(CELLS // max(len(runs.pool), 1), LEAST_SAMPLE))
 
     def slopes(block: QueryBlock) -> tuple[Floats, GainSummary]:
         mine, lists = relevance.part(block), runs.part(block)
         streams = query_streams(seed, block.queries)
-        codes = mine.sample_from(streams, SAMPLE)
+        codes = mine.sample_from(streams, n)
         scores = _scores_by_query(lists, mine, metric, codes, () if mine.outside is None else outside_streams(streams))
         out = np.zeros((len(lists.pool), len(lists.systems)))
         for q, y in enumerate(scores):
@@ -217,7 +218,7 @@ def effective_weights(
             out[pairs] = _ridge(x - x.mean(axis=0), y - y.mean(axis=0)) / n_queries
         return out, mine.summary_of(gains)  # which policies need too: the probabilities are made once for both
 
-    found = list(in_order(slopes, score_blocks(runs, relevance, SAMPLE)))
+    found = list(in_order(slopes, score_blocks(runs, relevance, n)))
     relevance.keep_summary(gains, [summary for _, summary in found])
     return np.concatenate([part for part, _ in found])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from probeval import evaluate
+from probeval import compare, dstudy, evaluate, gstudy, synthetic_campaign
 from probeval.data import Collection, Judgments, as_clusters, as_runs
 from probeval.errors import DataError, ReliabilityError
 from probeval.reliability import Design, Observed
@@ -103,3 +103,19 @@ def test_tests_and_studies_take_means_of_clusters():
     nested = Observed(Design.parse("s x (h:q)"), labels, np.zeros((1, 2, 2, 2)))
     with pytest.raises(ReliabilityError, match="crossed"):
         nested.clustered(clusters)
+
+
+def test_comparisons_and_studies_of_clusters():
+    campaign = synthetic_campaign(seed=1, systems=3, queries=20, depth=5)
+    clusters = {str(q): f"user-{i // 4}" for i, q in enumerate(campaign.runs.queries)}
+    tested = compare(campaign, "DCG@5", clusters=clusters)
+    assert {pair.queries for pair in tested.pairs} == {5}
+    assert any("count as one" in note for note in tested.notes)
+    few = campaign.judgments.take(np.arange(40))
+    (alone, grouped) = (compare(campaign.runs, "DCG@5", qrels=few, clusters=c).to_frame() for c in (None, clusters))
+    assert grouped["lower"].tolist() == alone["lower"].tolist()  # on these queries
+    assert grouped["lower_new"].tolist() != alone["lower_new"].tolist()
+    single, means = (gstudy(campaign, "DCG@5", clusters=c) for c in (None, clusters))
+    assert means.components["residual"] < single.components["residual"]  # a mean of four queries varies less
+    (point,) = dstudy(campaign, "DCG@5", clusters=clusters, queries=[10]).points
+    assert point.erho2.value == pytest.approx(means.coefficient("erho2", query=10).value)
