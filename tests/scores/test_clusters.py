@@ -109,7 +109,7 @@ def test_comparisons_and_studies_of_clusters():
     campaign = synthetic_campaign(seed=1, systems=3, queries=20, depth=5)
     clusters = {str(q): f"user-{i // 4}" for i, q in enumerate(campaign.runs.queries)}
     tested = compare(campaign, "DCG@5", clusters=clusters)
-    assert {pair.queries for pair in tested.pairs} == {5}
+    assert {pair["queries"] for pair in tested.to_dict()["pairs"]} == {5}
     assert any("count as one" in note for note in tested.notes)
     few = campaign.judgments.take(np.arange(40))
     (alone, grouped) = (compare(campaign.runs, "DCG@5", qrels=few, clusters=c).to_frame() for c in (None, clusters))
