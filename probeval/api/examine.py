@@ -102,11 +102,11 @@ class FilesToExamine(Record):
 
     Examples
     --------
-    >>> import probeval
-    >>> from pathlib import Path
-    >>> _ = Path("bm25.txt").write_text("q1 Q0 d1 1 2.5 bm25")
-    >>> _ = Path("llm.csv").write_text("query,doc,llm\\nq1,d1,2\\nQ2,d1,-1")
-    >>> print(*probeval.examine(["bm25.txt", "llm.csv"]).possible)
+    >>> import tempfile, probeval
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "bm25.txt").write_text("q1 Q0 d1 1 2.5 bm25")
+    >>> _ = (folder / "llm.csv").write_text(chr(10).join(["query,doc,llm", "q1,d1,2"]))
+    >>> print(*probeval.examine([folder / "bm25.txt", folder / "llm.csv"]).possible)
     Rank 1 system by a relevance model and the labels by llm.
     """
 
@@ -223,7 +223,7 @@ def _content(found: Any, path: Path) -> tuple[int, int, str]:
     if isinstance(found, Runs):
         n = int(found.retrieved.sum())
         systems = ", ".join(found.systems[:SHOWN]) + " and others" * (len(found.systems) > SHOWN)
-        return n, len(found.queries), f"{systems}: {found.depth} ranks."
+        return n, len(found.queries), f"{systems}: {found.depth} rank{'s' * (found.depth > 1)}."
     if isinstance(found, Judgments):
         many = f", {len(found.assessors)} assessors" if len(found.assessors) > 1 else ""
         return len(found.pair), _queries(found.pool, found.pair), f"{_values(found.grade)}{many}."
