@@ -406,8 +406,11 @@ def labels_from_table(table: pd.DataFrame, *, path: Path | None = None) -> Label
     if len(pool) != len(table):
         twice = int(np.flatnonzero(np.bincount(at) > 1)[0])
         first, second = (int(row) + 1 for row in np.flatnonzero(at == twice)[:2])
-        label = "document {1!r} for query {0!r}".format(*pool.label(twice))
-        raise DataError(f"rows {first} and {second} both label {label}. Keep one.", path=path)
+        query_id, doc_id = pool.label(twice)
+        raise DataError(
+            f"two rows label one pair: {first} and {second}, document {doc_id!r} of query {query_id!r}. Keep one.",
+            path=path,
+        )
     texts = [str(c) for c in rest if is_text_column(pd.Series(table[c]))]
     if len(texts) == len(rest):
         got = f"{', '.join(texts)} {'is' if len(texts) == 1 else 'are'} text" if texts else "there is none"

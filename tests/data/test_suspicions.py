@@ -102,7 +102,7 @@ def test_duplicates_are_refused_with_their_rows(tmp_path):
     table.write_text("query,doc,llm\nq1,d1,0\nq2,d1,1\nq1,d1,2\n")
     with pytest.raises(DataError, match="document 'd2' twice for query 'q1', in its rows 2 and 4"):
         read_runs(run)
-    with pytest.raises(DataError, match=r"rows 1 and 3 both label document 'd1' for query 'q1'\. Keep one"):
+    with pytest.raises(DataError, match=r"two rows label one pair: 1 and 3, document 'd1' of query 'q1'\. Keep one"):
         read_labels(table)
 
 
