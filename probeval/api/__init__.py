@@ -9,6 +9,7 @@ from probeval.api.convert import convert
 from probeval.api.evaluate import evaluate, next_pairs
 from probeval.api.evaluation import Evaluation, NextPairs
 from probeval.api.evidence import Evidence, as_collection, select_model
+from probeval.api.examine import examine
 from probeval.api.fit import fit
 from probeval.api.gate import Gate, gate
 from probeval.api.label import label
@@ -35,6 +36,7 @@ __all__ = [
     "convert",
     "dstudy",
     "evaluate",
+    "examine",
     "fit",
     "gate",
     "gstudy",

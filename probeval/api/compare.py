@@ -24,14 +24,14 @@ from probeval.api.comparisons import (
 from probeval.api.evaluate import EvaluationInputs
 from probeval.api.evaluation import Evaluation
 from probeval.api.evidence import Evidence, Remarks, ScoresOrRuns, as_scale, note_outside, note_texts, select_model
-from probeval.api.settings import Estimating, Level, MeasureOfRuns, WorkOnParts
+from probeval.api.settings import Clusters, Estimating, Level, MeasureOfRuns, WorkOnParts
 from probeval.api.studies import is_score_table
 from probeval.api.users import agreement_of, as_rope
 from probeval.arrays import Floats
-from probeval.data import Collection, Scale, with_reference
+from probeval.data import Collection, Scale, as_clusters, with_reference
 from probeval.data.partitions import as_partitions
 from probeval.data.problem import Grades
-from probeval.errors import ReliabilityError, SatisfactionError, did_you_mean
+from probeval.errors import DataError, ReliabilityError, SatisfactionError, did_you_mean
 from probeval.metrics import AnyMetric, Measured, Metric
 from probeval.records import About, part, task
 from probeval.relevance import Card
@@ -47,6 +47,7 @@ from probeval.reliability import (
     compare_with_target,
     difference_bounds,
     noninferiority_test,
+    observe,
     pair_index,
     probability_significant,
     read_scores,
@@ -272,6 +273,7 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
     target_accept: Annotated[
         float | None, About("With --bayes: the sampler's target acceptance rate.", metavar="RATE")
     ] = None
+    clusters: Clusters = None
     new_query: Annotated[bool, About("Predict also the score and the satisfaction of users on one new query.")] = False
 
     @property
@@ -329,6 +331,11 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
         if not in_parts:
             depth, model = evaluation.estimate.estimation.depth, evaluation.choice.model
             note_texts(runs, self.docs, depth=depth, model=model, reporter=remarks)
+        if self.clusters is not None:
+            if in_parts:
+                raise DataError("clusters need all queries in memory: give the runs without partitions.")
+            queries = [str(query) for query in evaluation.scores.queries]
+            evaluation = evaluation.clustered(as_clusters(self.clusters, queries))
         _check_system(self.against, evaluation.scores.systems)
         return _by_model(evaluation, self, tuple(remarks.notes))
 
@@ -388,6 +395,9 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
         effects: tuple[Noticed, ...] = (),
     ) -> Comparisons:
         """The tests of scores, with what users notice of the differences."""
+        if self.clusters is not None:
+            scores = observe(scores).clustered(self.clusters)
+            remarks.say("The queries of a cluster count as one, with their mean.")
         values, names, _ = as_scores(scores)
         _check_system(self.against, names)
         result: Pairwise | ScorePosterior

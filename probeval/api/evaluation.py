@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import pandas as pd
 
+from probeval.arrays import Ints
 from probeval.bayes import NutsDiagnostics
 from probeval.data import OpenPair, WriteOptions, as_labels, write_tasks
 from probeval.data.texts import as_text_mapping, document_texts
@@ -154,6 +155,13 @@ class Evaluation(Result):
         measure = as_metric(metric)
         wanted = depth or measure.cutoff or self.estimate.longest
         return replace(self, estimate=self.estimate.by(measure, depth=wanted))
+
+    def clustered(self, clusters: Ints | None) -> Evaluation:
+        """The same where the queries of a cluster are not independent, shape (query,)."""
+        if clusters is None:
+            return self
+        how = replace(self.estimate.estimation, clusters=clusters)
+        return replace(self, estimate=replace(self.estimate, estimation=how))
 
     def compare(self, a: str, b: str, *, rope: float | None = None) -> Comparison:
         """System ``a`` against system ``b``; differences up to ``rope``, by default that of the ranking, are ties."""

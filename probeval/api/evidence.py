@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import islice
 from os import PathLike
@@ -42,6 +42,7 @@ from probeval.data.observers import as_observers
 from probeval.data.pool import Pool
 from probeval.data.runs import ORDERS
 from probeval.data.scale import Gain
+from probeval.data.suspicions import suspicious_ids, suspicious_judgments, suspicious_labels
 from probeval.data.tables import as_frame
 from probeval.data.texts import document_vectors
 from probeval.display import Record
@@ -234,6 +235,8 @@ class Beside(Record):
         }
         collection = replace(collection, **{name: value for name, value in given.items() if value is not None})
         _check_match(collection, self.qrels, self.labels)
+        for line in _suspicious(collection, self):
+            reporter.say(line)
         return with_observers([collection], self.observers)[0][0]
 
 
@@ -351,6 +354,17 @@ def _check_match(collection: Collection, qrels: Any, labels: Any) -> None:
         raise DataError(
             f"{differ}. The ids must be the same in both.", path=Path(files[0]) if len(files) == 1 else None
         )
+
+
+def _suspicious(collection: Collection, given: Beside) -> Iterator[str]:
+    """What looks wrong about judgments and labels that were given beside the runs."""
+    runs, judgments, labels = collection.runs.pool, collection.judgments, collection.labels
+    if given.qrels is not None and judgments is not None:
+        yield from suspicious_judgments(judgments)
+        yield from suspicious_ids("judgments", judgments.pool, runs)
+    if given.labels is not None and labels is not None:
+        yield from suspicious_labels(labels)
+        yield from suspicious_ids("labels", labels.pool, runs)
 
 
 def _places(collection: Collection) -> dict[str, Ints]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast, get_args
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,9 +14,9 @@ import pandas as pd
 from probeval.api.evaluate import EvaluationInputs
 from probeval.api.evaluation import Evaluation
 from probeval.api.evidence import Beside, as_collection
-from probeval.api.settings import MEASURE, Distribution, Work
+from probeval.api.settings import MEASURE, Clusters, Distribution, Work
 from probeval.arrays import Bools, Floats
-from probeval.data import Collection, Runs, as_query_weights, as_segments
+from probeval.data import Collection, Runs, as_clusters, as_query_weights, as_segments
 from probeval.display import Table
 from probeval.errors import DataError, SatisfactionError, ScoreError
 from probeval.metrics import AnyMetric
@@ -42,6 +42,8 @@ GATE_WORDS: dict[bool, dict[Verdicts, GateVerdict]] = {  # the verdict of a deci
     False: {"better": "better", "equal": "tied", "worse": "worse", "undecided": "undecided"},
     True: {"better": "not worse", "worse": "worse", "undecided": "undecided"},
 }
+SegmentFails = Literal["none", "worse"]
+Correction = Literal["bonferroni", "none"]
 ORDER: tuple[GateVerdict, ...] = ("worse", "undecided", "tied", "not worse", "better")  # the first one decides
 
 
@@ -60,10 +62,22 @@ class GateRule:
     not_worse: Annotated[
         bool, "Whether a system passes that is not worse by more than the rope; otherwise it must be better by more."
     ] = False
+    segment_fails: Annotated[SegmentFails, "Whether a segment that is worse fails the gate: worse or none."] = "none"
+    correction: Annotated[Correction, "The correction of verdicts of worse for their number."] = "bonferroni"
+    n_checks: Annotated[int, "The number of checks of which one that is worse fails the gate."] = 1
 
     def __post_init__(self) -> None:
         if not 0.5 < self.level < 1:
             raise ScoreError(f"The level of a verdict is a probability between .5 and 1, got {self.level:g}.")
+
+    @property
+    def level_worse(self) -> float:
+        """The probability that a verdict of worse needs: the errors of all checks together are then within 1 - level.
+
+        >>> round(GateRule(n_checks=5).level_worse, 4)
+        0.99
+        """
+        return 1 - (1 - self.level) / (self.n_checks if self.correction == "bonferroni" else 1)
 
     @property
     def demand(self) -> str:
@@ -82,7 +96,20 @@ class GateRule:
             found = PairDecision(1.0 - worse, worse, 0.0, self.level).verdict
         else:
             found = comparison.verdict(level=self.level)
-        return GATE_WORDS[self.not_worse][found]
+        verdict = GATE_WORDS[self.not_worse][found]
+        return "undecided" if verdict == "worse" and worse < self.level_worse else verdict
+
+    @property
+    def sentence(self) -> str | None:
+        """How verdicts are corrected, if there is more than one check."""
+        if self.n_checks == 1:
+            return None
+        if self.correction == "none":
+            return f"Each of {self.n_checks} checks is at {self.level:g}, without a correction for their number."
+        return (
+            f"One of {self.n_checks} checks that is worse fails the gate, so worse needs a probability of "
+            f"{self.level_worse:.4g} (Bonferroni). All measures must pass, which needs no correction."
+        )
 
     def confidence(self, ranking: Ranking) -> float:
         """The probability of the likeliest verdict, from a ranking of the new system and the baseline."""
@@ -189,9 +216,9 @@ class GateCheck:
             if self.rule.not_worse
             else f"P(better) {found.p_better:.3f}, P(worse) {found.p_worse:.3f}"
         )
-        return (
-            f"Undecided whether {found.a} is {self.rule.demand} than {found.b}: {numbers}, {chance}, {level:g} needed."
-        )
+        high = self.rule.level_worse
+        needed = f"{level:g} needed" if high == level else f"{level:g} needed, {high:.4g} for worse"
+        return f"Undecided whether {found.a} is {self.rule.demand} than {found.b}: {numbers}, {chance}, {needed}."
 
 
 @dataclass(frozen=True)
@@ -230,7 +257,10 @@ class Gate(Result):
 
     evaluations: tuple[Evaluation, ...]  # the two systems, once per measure, the new one first
     checks: Annotated[tuple[GateCheck, ...], "One entry per measure on all queries; all must pass."]
-    segments: Annotated[tuple[GateCheck, ...], "One entry per measure and segment; they do not decide."]
+    segments: Annotated[
+        tuple[GateCheck, ...],
+        "One entry per measure and segment; they decide if a segment that is worse fails the gate.",
+    ]
     rule: Annotated[GateRule, FLAT]
     forecast: Annotated[
         GateForecast | UnsetType, "The judgments that are likely to settle it, if undecided and asked for."
@@ -247,11 +277,12 @@ class Gate(Result):
     @property
     def deciding(self) -> GateCheck:
         """The check that decides: the one that is furthest from passing."""
-        return min(self.checks, key=lambda check: (ORDER.index(check.verdict), check.p_pass))
+        failing = [s for s in self.segments if self.rule.segment_fails == "worse" and s.verdict == "worse"]
+        return min([*self.checks, *failing], key=lambda check: (ORDER.index(check.verdict), check.p_pass))
 
     @key
     def verdict(self) -> GateVerdict:
-        """The verdict: undecided if labels are refused; else worse, undecided or tied if a measure is; else passed."""
+        """The verdict: undecided if labels are refused; else the worst of the checks: worse, undecided, tied, passed."""
         return "undecided" if self.refused else self.deciding.verdict
 
     @key
@@ -338,7 +369,11 @@ class Gate(Result):
         ]
         if scores.ideal is not None:
             lines.append(scores.ideal.sentence)
-        if scores.query_weights is not None:
+        if scores.clusters is not None:
+            lines.append(
+                f"{check.queries} queries are in {len(np.unique(scores.clusters))} clusters; new queries are of others."
+            )
+        elif scores.query_weights is not None:
             lines.append(
                 f"By their weights, {check.queries} queries count as much as {scores.n_effective:.1f} equal ones."
             )
@@ -351,10 +386,14 @@ class Gate(Result):
                 "or --target population."
             )
         lines += [
-            f"Segment {segment.segment}: {segment.reason}" for segment in self.segments if segment.verdict == "worse"
+            f"Segment {segment.segment}: {segment.reason}"
+            for segment in self.segments
+            if segment.verdict == "worse" and segment is not check
         ]
         if self.trust is not UNSET and not self.refused:
             lines += [f"Labels may be used: {one.reason}." for one in self.trust]
+        if self.rule.sentence is not None:
+            lines.append(self.rule.sentence)
         if self.forecast is not UNSET:
             lines.append(str(self.forecast))
         return lines
@@ -433,7 +472,8 @@ def _as_text(text: str) -> str:
 class GateInputs(Work, Distribution, Beside):
     """Decide whether a new system is better than a baseline, or not worse, at a level, with few judgments or none.
 
-    With several measures all must pass. The verdict on all queries decides, segments are shown.
+    With several measures all must pass. The verdict on all queries decides; segments are shown, and with
+    ``segment_fails="worse"`` one that is worse fails the gate.
 
     Examples
     --------
@@ -469,6 +509,16 @@ class GateInputs(Work, Distribution, Beside):
             most=0.99,
         ),
     ] = None
+    segment_fails: Annotated[
+        str, About("Fail the gate if a segment is worse, or show segments only.", choices=get_args(SegmentFails))
+    ] = "none"
+    correction: Annotated[
+        str,
+        About(
+            "The correction of verdicts of worse for the number of measures and segments.", choices=get_args(Correction)
+        ),
+    ] = "bonferroni"
+    clusters: Clusters = None
     forecast: Annotated[
         bool, About("Whether to estimate how many judgments would settle an undecided gate.", option="")
     ] = False
@@ -487,13 +537,26 @@ class GateInputs(Work, Distribution, Beside):
         of_queries = None if self.query_weights is None else as_query_weights(self.query_weights, queries)
         parts = {} if self.segments is None else as_segments(self.segments, queries)
         first = part(self, EvaluationInputs, runs=collection, metric=measures[0]).run()
-        rule = GateRule(self.level, first.estimate.estimation.rope, self.not_worse)
+        fails = cast("SegmentFails", self.segment_fails)
+        if fails == "worse" and not parts:
+            raise DataError("segments can fail the gate, and there are none. Give --segments (segments=) too.")
+        rule = GateRule(
+            self.level,
+            first.estimate.estimation.rope,
+            self.not_worse,
+            segment_fails=fails,
+            correction=cast("Correction", self.correction),
+            n_checks=len(measures) * (1 + (len(parts) if fails == "worse" else 0)),
+        )
+        grouped = None if self.clusters is None else as_clusters(self.clusters, queries)
+        first = first.clustered(grouped)
         plain = [first, *(first.by(one, depth=self.depth) for one in measures[1:])]
         evaluations = tuple(_weighted(one, of_queries) for one in plain)
         checks = tuple(_check(one, rule, None, np.ones(len(queries), dtype=bool)) for one in evaluations)
         base = np.ones(len(queries)) if of_queries is None else of_queries
+        alone = rule if fails == "worse" else replace(rule, n_checks=1)
         shown = tuple(
-            _check(_weighted(one, base * mask), rule, name, mask)
+            _check(_weighted(one, base * mask), alone, name, mask)
             for one in plain
             for name, mask in parts.items()
             if (base * mask).any()

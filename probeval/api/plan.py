@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from probeval.api.estimates import plan_estimate
 from probeval.api.evidence import Evidence, as_scale, note_ideal, note_outside, note_texts, select_model
-from probeval.api.settings import MEASURE, Jobs, Mapping, Rope, Scoring, WorkOnParts
+from probeval.api.settings import MEASURE, Clusters, Jobs, Mapping, Rope, Scoring, WorkOnParts
 from probeval.api.users import as_rope
 from probeval.data import with_reference
 from probeval.metrics import AnyMetric
@@ -49,6 +49,7 @@ class PlanInputs(WorkOnParts, Scoring, Evidence):
     ] = (1,)
     disagreement: Annotated[float, About("The probability that an assessor's grade is wrong.")] = 0.0
     difference: Annotated[float, About("The difference between two systems, for power.")] = 0.05
+    clusters: Clusters = None
     rope: Rope = 0.0
     mapping: Mapping = None
     prices: Annotated[
@@ -88,6 +89,7 @@ class PlanInputs(WorkOnParts, Scoring, Evidence):
             choice.model,
             self.metric,
             targets=self.target,
+            clusters=self.clusters,
             variants=part(self, Variants, prices=Prices() if self.prices is None else self.prices),
             scale=choice.scale,
             n_jobs=self.jobs,

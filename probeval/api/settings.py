@@ -28,6 +28,7 @@ __all__ = [
     "Checkpoints",
     "Choosing",
     "ChoosingByErrors",
+    "Clusters",
     "Depth",
     "Distribution",
     "Draws",
@@ -191,6 +192,14 @@ Checkpoints = Annotated[
     About("Shares of the pool to judge, in ascending order.", metavar="F,F,..", kind=str, parse=parse_shares),
 ]
 QueryTexts = Annotated[Any, About("Query texts: a table of query and text, or irds:ID.", metavar="FILE", kind=Path)]
+Clusters = Annotated[
+    Any,
+    About(
+        "A table of queries and clusters, such as users or templates: queries of one cluster are not independent.",
+        metavar="FILE",
+        kind=Path,
+    ),
+]
 Samples = Annotated[int, About("The number of resamples of bootstrap and permutation tests.", least=1)]
 Scheduler = Annotated[str | None, About("A Dask scheduler that distributes the work.", metavar="ADDRESS")]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from probeval.api.classical import judged_scores, required_judgments
 from probeval.api.evidence import Evidence, ScoresOrRuns, as_scale, select_model
-from probeval.api.settings import Depth, Level, MeasureOfRuns, Scoring, Work
+from probeval.api.settings import Clusters, Depth, Level, MeasureOfRuns, Scoring, Work
 from probeval.data import Collection, with_reference
 from probeval.data.files import suffix
 from probeval.data.tables import as_frame
@@ -78,6 +78,7 @@ class StudyInputs(Work, Scoring, Evidence):
     interval: Annotated[
         str | None, About("The source of intervals; default: the best applicable.", choices=INTERVALS)
     ] = None
+    clusters: Clusters = None
     drop: Annotated[float, About("The share of systems to leave out, the worst first.", least=0, most=0.99)] = 0.0
     draws: Annotated[int, About("The number of joint draws of scores, or of bootstrap samples.", least=2)] = 1000
     depth: Depth = None
@@ -98,9 +99,10 @@ class StudyInputs(Work, Scoring, Evidence):
             given = StudyScores(read_scores(source, facets))
         else:
             raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
-        return (
-            given if self.components is None else StudyScores(given.scores.split_systems(self.components), given.pool)
-        )
+        scores, pool = given.scores.clustered(self.clusters), given.pool
+        if pool is not None and self.clusters is not None:  # what a cluster takes
+            pool *= given.scores.sizes["query"] / scores.sizes["query"]
+        return StudyScores(scores if self.components is None else scores.split_systems(self.components), pool)
 
     def _of_runs(self, metric: Metric, facets: Design) -> StudyScores:
         if self.model == "none":

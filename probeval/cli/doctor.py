@@ -1,4 +1,4 @@
-"""``probeval doctor``: check the installation."""
+"""``probeval doctor``: check the installation, or examine files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from importlib.resources.abc import Traversable
 from typing import Annotated, Literal
 
 from probeval import __version__
+from probeval.api.examine import ExaminedFiles, FilesToExamine
 from probeval.cli.commands import Output, verb
 from probeval.display import Table
 from probeval.errors import ProbevalError
@@ -79,12 +80,16 @@ class Installation(Result):
         return ("Everything required is installed. Try: probeval demo",)
 
 
-@verb("Check the installation.")
-def doctor(output: Output) -> Installation:
-    """Check the installation: versions, extras, models and templates; show how to install missing parts.
+@verb("Examine files, or check the installation.")
+def doctor(given: FilesToExamine, output: Output) -> Installation | ExaminedFiles:
+    """Examine files: what each is taken for, what looks wrong, what can be computed, and the next command to type.
 
-    Example: probeval doctor
+    Without files, check the installation: versions, extras, models and templates; show how to install missing parts.
+
+    Example: probeval doctor runs/ labels.tsv qrels.txt
     """
+    if given.files:
+        return output.messages.warned(given.run)
     return Installation(__version__, (*_python(), *_packages(), *_extras(), *_files()))
 
 

@@ -19,6 +19,7 @@ from probeval.results import UNSET
 __all__ = ["gate"]
 
 MAX_PAIRS = 200  # in a file of pairs whose number was not given
+BATCH = 20  # judgments, after which others are worth more than those planned before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,10 @@ class GateOutput(Output):
     """The files of a gate."""
 
     pairs: Annotated[
-        Path | None, About("Write the pairs to judge if undecided, and how many it may take.", metavar="FILE")
+        Path | None,
+        About(
+            "Write the pairs to judge if undecided, and how many it may take. Judge 20, then ask again.", metavar="FILE"
+        ),
     ] = None
     n: Annotated[
         int | None,
@@ -65,4 +69,5 @@ def _write_pairs(found: Gate, path: Path, n: int | None, messages: Messages) -> 
     tabbed = path.name.removesuffix(".gz").endswith(".tsv")
     write_bytes(path, csv_text(table, separator="\t" if tabbed else ",").encode())
     if len(table):
-        messages.say(f"{path}: the first {len(table):,} pairs to judge.")
+        again = f" It is best to judge {BATCH}, then ask again." if len(table) > BATCH else ""
+        messages.say(f"{path}: the first {len(table):,} pairs to judge.{again}")

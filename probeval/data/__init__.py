@@ -25,7 +25,7 @@ from probeval.data.partitioning import split, write_partitions
 from probeval.data.partitions import Partition, Partitions, open_partitions
 from probeval.data.pool import Pool
 from probeval.data.quepid import read_quepid
-from probeval.data.queries import as_query_weights, as_segments
+from probeval.data.queries import as_clusters, as_query_weights, as_segments
 from probeval.data.rank_eval import rank_eval_request, read_rank_eval_ratings, read_rank_eval_runs
 from probeval.data.reference import with_reference
 from probeval.data.runs import Runs
@@ -62,6 +62,7 @@ __all__ = [
     "Votes",
     "WriteOptions",
     "as_answers",
+    "as_clusters",
     "as_judgments",
     "as_labels",
     "as_magnitudes",

@@ -17,7 +17,7 @@ import pandas as pd
 from probeval.arrays import Floats, Ints
 from probeval.data.answers import PairAnswers, read_answers
 from probeval.data.evidence import LabelTable, Metadata, Vectors, labels_from_table, read_metadata
-from probeval.data.files import find, refuse_partitions, run_files, stem, write_bytes
+from probeval.data.files import TABLES, find, refuse_partitions, run_files, stem, suffix, write_bytes
 from probeval.data.formats import FileFormat, ReadOptions, find_format, format_named
 from probeval.data.judgments import Judgments, on_scale
 from probeval.data.magnitudes import Magnitudes, read_magnitudes
@@ -32,6 +32,7 @@ from probeval.data.tables import (
     column_names,
     judgments_from_object,
     judgments_from_table,
+    names_pairs,
     read_table,
     runs_from_object,
     runs_from_table,
@@ -259,6 +260,9 @@ def read_runs(
     elif len(found) == 1 and len(files) == 1:
         runs = _with_path(files[0], lambda path: kind.read(path, options))
     else:
+        for path in files:  # labels among the runs say so by themselves
+            if suffix(path) in TABLES and names_pairs(column_names(path)):
+                runs_from_table(read_table(path, triples=True), system=stem(path), path=path, order=order)
         raise _several(found)
     return runs if depth is None else runs.top(depth)
 

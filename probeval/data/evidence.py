@@ -463,7 +463,13 @@ def labels_from_table(table: pd.DataFrame, *, path: Path | None = None) -> Label
     pool = Pool.of(queries, docs)
     at = pool.locate(queries, docs)
     if len(pool) != len(table):
-        raise DataError("two rows label one pair. Keep one.", path=path)
+        twice = int(np.flatnonzero(np.bincount(at) > 1)[0])
+        first, second = (int(row) + 1 for row in np.flatnonzero(at == twice)[:2])
+        query_id, doc_id = pool.label(twice)
+        raise DataError(
+            f"two rows label one pair: {first} and {second}, document {doc_id!r} of query {query_id!r}. Keep one.",
+            path=path,
+        )
     texts = [str(c) for c in rest if is_text_column(pd.Series(table[c]))]
     if len(texts) == len(rest):
         got = f"{', '.join(texts)} {'is' if len(texts) == 1 else 'are'} text" if texts else "there is none"

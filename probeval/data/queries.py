@@ -1,4 +1,4 @@
-"""Weights and segments of queries, from a table with one row per query."""
+"""Weights, segments and clusters of queries, from a table with one row per query."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probeval.arrays import Bools, Floats
+from probeval.arrays import Bools, Floats, Ints
 from probeval.data.tables import cell_text, column, ids, numbers, read_table
 from probeval.errors import DataError
 
-__all__ = ["as_query_weights", "as_segments"]
+__all__ = ["as_clusters", "as_query_weights", "as_segments"]
 
 NAMED = 3  # ids in an error
 
@@ -85,6 +85,36 @@ def as_segments(given: Any, queries: Sequence[str]) -> dict[str, Bools]:
         if query in position:
             found.setdefault(segment, np.zeros(len(queries), dtype=bool))[position[query]] = True
     return found
+
+
+def as_clusters(given: Any, queries: Sequence[str]) -> Ints:
+    """Return the cluster of each query, such as its user or its template, as a number from 0, shape (query,).
+
+    Parameters
+    ----------
+    given
+        A path or a data frame with the columns query and cluster, or a mapping from queries to clusters.
+    queries
+        The queries; rows of others are left out. A query without a row is a cluster of its own.
+
+    Examples
+    --------
+    >>> as_clusters({"q1": "ann", "q2": "bob", "q3": "ann"}, ["q1", "q2", "q3", "q4"])
+    array([0, 1, 0, 2])
+    """
+    table, path = _table(given, "cluster")
+    named, clusters = _queries(table, path), [cell_text(value) for value in _column(table, "cluster", path)]
+    cluster = dict(zip(named, clusters, strict=True))
+    twice = next((q for q, c in zip(named, clusters, strict=True) if cluster[q] != c), None)
+    if twice is not None:
+        raise DataError(f"the query {twice!r} has several clusters: give one row per query.", path=path)
+    if cluster.keys().isdisjoint(queries):
+        raise DataError(
+            f"no query in common: the runs answer {_some(queries)}, the table has {_some(named)}.", path=path
+        )
+    found = [(True, cluster[query]) if cluster.get(query) else (False, query) for query in queries]
+    number = {one: i for i, one in enumerate(dict.fromkeys(found))}
+    return np.array([number[one] for one in found])
 
 
 def _table(given: Any, name: str) -> tuple[pd.DataFrame, Path | None]:

@@ -119,6 +119,7 @@ class Runs(Described):
     ) -> Runs:
         """Return runs from rows given as positions in ``systems`` and ``pool``."""
         n_queries = len(pool.queries)
+        cls._refuse_repeats(systems, pool, system, pair)
         lists = system.astype(np.int64) * n_queries + pool.query[pair]
         keys = (*_order_keys(order, pool.doc[pair], score, ranks), lists)
         if not _sorted(keys):
@@ -132,19 +133,25 @@ class Runs(Described):
         pairs, scores = np.full(shape, -1), np.full(shape, np.nan)
         pairs[lists, rank] = pair
         scores[lists, rank] = score
-        cls._refuse_repeats(systems, pool, lists, pair)
         full = (len(systems), n_queries, shape[1])
         return cls(systems, pool, pairs.reshape(full), scores.reshape(full))
 
     @staticmethod
-    def _refuse_repeats(systems: tuple[str, ...], pool: Pool, lists: Ints, pair: Ints) -> None:
-        key = np.sort(lists * max(len(pool), 1) + pair)
+    def _refuse_repeats(systems: tuple[str, ...], pool: Pool, system: NDArray[Any], pair: Ints) -> None:
+        place = system.astype(np.int64) * max(len(pool), 1) + pair
+        key = np.sort(place)
         again = np.flatnonzero(np.diff(key) == 0)
         if again.size:
             where, twice = divmod(int(key[again[0]]), len(pool))
             query, doc = pool.label(twice)
-            system = systems[where // len(pool.queries)]
-            raise DataError(f"System {system!r} retrieves document {doc!r} twice for query {query!r}.")
+            # Rows are counted within the system: a file has one, as a rule.
+            first, second = (
+                1 + int((system[:row] == where).sum()) for row in np.flatnonzero(place == key[again[0]])[:2]
+            )
+            raise DataError(
+                f"System {systems[where]!r} retrieves document {doc!r} twice for query {query!r}, in its rows {first} "
+                f"and {second}."
+            )
 
     def _headline(self) -> str:
         n = len(self.pool.queries)

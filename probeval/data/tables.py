@@ -75,6 +75,7 @@ ABOUT_OBSERVER = b"# labels by "
 MOST_FLOAT = int(np.finfo(float).max)
 MOST_SHOWN = 60  # characters of a wrong value in an error
 NOT_IN_IDS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+PLAIN_NUMBERS = re.compile(r"[0-9.\-]*+")
 # The first row of a text table: line breaks in quotes do not end it.
 FIRST_ROW = re.compile(rb'(?:[^"\r\n]++|"[^"]*+"?+)*+')
 
@@ -229,8 +230,12 @@ def cell_text(value: Any) -> str:
 
 def ids(values: Iterable[Any], name: str, *, path: Path | None = None) -> list[str]:
     """Return ids as strings. Floats are an error: their original spelling is lost."""
+    given = list(values)
+    # All of them at once, which is the usual case; the first that is wrong is found one by one.
+    if all(type(value) is str and value for value in given) and not NOT_IN_IDS.search("".join(given)):
+        return given
     out = []
-    for row, value in enumerate(values):
+    for row, value in enumerate(given):
         if isinstance(value, str):
             text = value
         elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -274,7 +279,10 @@ def is_text_column(values: pd.Series) -> bool:
 
 def _parsed(values: pd.Series) -> tuple[Floats, Bools]:
     """The cells as numbers, NaN where they are none; and which cells are filled."""
-    cells = values.astype(object).map(_cell)
+    cells = values.astype(object)
+    # Plain numbers in all cells are the usual case, and as they should be.
+    if not (all(type(cell) is str and cell for cell in cells) and PLAIN_NUMBERS.fullmatch("".join(cells))):
+        cells = cells.map(_cell)
     return pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float), cells.notna().to_numpy()
 
 
@@ -290,6 +298,8 @@ def _cell(value: Any) -> Any:
 def runs_from_table(table: pd.DataFrame, *, system: str = "run", path: Path | None = None, order: str) -> Runs:
     """Return runs from a table with columns for query, doc and score or rank, and for the system if several."""
     names, scores, ranks = (column(table, c, path=path, required=False) for c in ("system", "score", "rank"))
+    if path is not None and names is None and scores is None and ranks is None:
+        _refuse_labels(table, path)
     return Runs.rows(
         [system] * len(table) if names is None else ids(names, "system", path=path),
         ids(_required(table, "query", path), "query", path=path),
@@ -298,6 +308,20 @@ def runs_from_table(table: pd.DataFrame, *, system: str = "run", path: Path | No
         ranks=None if ranks is None else numbers(ranks, "rank", path=path),
         order=order,
     )
+
+
+def _refuse_labels(table: pd.DataFrame, path: Path) -> None:
+    """Refuse a table of labels or judgments in place of a run: beside query and doc it has numbers alone."""
+    pair = {
+        found.name for name in ("query", "doc") if (found := column(table, name, path=path, required=False)) is not None
+    }
+    rest = [str(c) for c in table.columns if c not in pair]
+    if rest and not any(is_text_column(pd.Series(table[c])) for c in table.columns if c not in pair):
+        raise DataError(
+            f"not a run but labels or judgments ({', '.join(rest)[:MOST_SHOWN]}): there is no column for system, score "
+            "or rank. Take it out of the runs, and give it with --labels or --qrels.",
+            path=path,
+        )
 
 
 def judgments_from_table(table: pd.DataFrame, *, path: Path | None = None, scale: Scale | None = None) -> Judgments:

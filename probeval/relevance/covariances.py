@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from probeval.arrays import Floats, Ints
+from probeval.arrays import Floats, Ints, frozen
 
 __all__ = ["Covariances", "NoisyObservation", "Precisions"]
 
@@ -122,10 +122,10 @@ class Covariances:
         root = np.asarray(np.linalg.inv(self.factor)).transpose(0, 2, 1)
         return Precisions(self.diagonal, root, 1.0, log_determinants)
 
-    @property
+    @cached_property
     def variances(self) -> Floats:
         """The diagonal of each matrix, shape (query, pair)."""
-        return np.asarray(self.diagonal + (self.factor**2).sum(axis=2))
+        return frozen(self.diagonal + np.einsum("qpc,qpc->qp", self.factor, self.factor))
 
     def take(self, queries: Ints) -> Covariances:
         """Return the matrices of some queries."""

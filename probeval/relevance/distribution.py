@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, NamedTuple, Protocol, cast
@@ -275,18 +275,21 @@ class RelevanceDistribution(Result):
 
     def gain_summary(self, gains: Floats) -> GainSummary:
         """Return each pair's expected gain, its variance and its steepness, computed by block and cached."""
-        key = gains.tobytes()
-        if key not in self._summaries:
+        if gains.tobytes() not in self._summaries:
             blocks = self.blocks(self.n_draws * len(self.levels))
-            parts = in_order(lambda block: self.part(block)._summary(gains), blocks)
-            self._summaries[key] = GainSummary(*(np.concatenate(p) for p in zip(*parts, strict=True)))
-        return self._summaries[key]
+            self.keep_summary(gains, in_order(lambda block: self.part(block).summary_of(gains), blocks))
+        return self._summaries[gains.tobytes()]
+
+    def keep_summary(self, gains: Floats, parts: Iterable[GainSummary]) -> None:
+        """Keep the summary that was computed with something else, from its parts by blocks of queries in order."""
+        self._summaries[gains.tobytes()] = GainSummary(*map(np.concatenate, zip(*parts, strict=True)))
 
     @cached_property
     def _summaries(self) -> dict[bytes, GainSummary]:
         return {}
 
-    def _summary(self, gains: Floats) -> GainSummary:
+    def summary_of(self, gains: Floats) -> GainSummary:
+        """Return the summary of pairs whose probabilities are in memory."""
         mean, variance = self.moments(gains)
         mean = mean.mean(axis=0) if self.has_posterior else mean
         slope = np.empty((len(self.pool), len(self.levels) - 1))
@@ -311,12 +314,13 @@ class RelevanceDistribution(Result):
         for stream, part in zip(streams, np.split(uniform, np.cumsum(self.pool.sizes)[:-1], axis=1), strict=True):
             part[:] = stream.random(part.shape)
         probability = self.probability
-        below, level = np.zeros(probability.shape[:-1]), np.zeros((n, len(self.pool)), dtype=np.int16)
+        # Levels are counted in bytes: a comparison is one, so that adding it converts nothing.
+        below, level = np.zeros(probability.shape[:-1]), np.zeros(uniform.shape, dtype=np.int8)
         turns = _turns(start, n, self.n_draws) if self.has_posterior else [(slice(n), slice(None))]
         for column in np.moveaxis(probability[..., :-1], -1, 0):
             below += column
             for mine, under in turns:
-                level[mine] += uniform[mine] > below[under]
+                level[mine] += (uniform[mine] > below[under]).view(np.int8)
         out = self.levels[level]
         out[:, self.certain] = self.judged[self.certain]
         return out

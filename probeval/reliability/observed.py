@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pandas as pd
 
 from probeval.arrays import Bools, Floats, frozen
 from probeval.data.judgments import Judgments
+from probeval.data.queries import as_clusters
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.data.tables import NAMES, ids, numbers, read_table
@@ -188,6 +190,31 @@ class Observed(Described):
         names = tuple(n for n, keep in zip(self.labels[facet], kept, strict=True) if keep)
         axis = self.design.facets.index(facet) + 1
         return replace(self, labels={**self.labels, facet: names}, values=np.compress(kept, self.values, axis=axis))
+
+    def clustered(self, clusters: Mapping[str, str] | pd.DataFrame | PathLike[str] | str | None) -> Observed:
+        """Return the mean scores over each cluster of queries, such as those of one user: a cluster is then a query.
+
+        Examples
+        --------
+        >>> scores = Observed.matrix([[0.1, 0.4, 0.3], [0.3, 0.5, 0.7]], ["a", "b"], ["q1", "q2", "q3"])
+        >>> scores.clustered({"q1": "ann", "q2": "bob", "q3": "bob"}).values[0]
+        array([[0.1 , 0.35],
+               [0.3 , 0.6 ]])
+        """
+        if clusters is None:
+            return self
+        nested = {"query"} & {*self.design.within, *(f for above in self.design.within.values() for f in above)}
+        if "query" not in self.design.facets or nested:
+            raise ReliabilityError(
+                f"Clusters are of queries, and {self.design} has none that are crossed with the rest."
+            )
+        at = as_clusters(clusters, self.labels["query"])
+        first = [self.labels["query"][int(np.argmax(at == cluster))] for cluster in range(at.max() + 1)]
+        axis = self.design.facets.index("query") + 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a mean of no score is missing
+            parts = [np.nanmean(np.compress(at == c, self.values, axis=axis), axis=axis) for c in range(len(first))]
+        return replace(self, labels={**self.labels, "query": tuple(first)}, values=np.stack(parts, axis=axis))
 
     def drop(self, share: float) -> Observed:
         """Return the scores without the worst ``share`` of the systems by mean score; ties at the border stay.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from probeval.arrays import Floats
+from probeval.arrays import Floats, Ints
 from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
@@ -47,6 +47,8 @@ class ScoreEstimation(Record):
         Differences between systems up to this size do not matter.
     query_weights
         The weight of each query in the mean over queries, shape (query,); equal weights by default.
+    clusters
+        The cluster of each query, if they are not independent, shape (query,).
     outside
         The model of relevant documents outside the pool, to count them in the ideal list; None counts none.
     aggregate
@@ -74,6 +76,7 @@ class ScoreEstimation(Record):
     draws: int = 1000
     rope: float = 0.0
     query_weights: Floats | None = None
+    clusters: Ints | None = None
     outside: OutsideModel | None = None
     aggregate: str = "mean"
     ranking_draws: int = 1000
@@ -216,7 +219,7 @@ class ScoreEstimate(Record):
             rng=stream(how.seed, Purpose.SCORES),
             query_weights=how.query_weights,
             aggregate=how.aggregate,
-        )
+        ).with_clusters(how.clusters)
 
     @cached_property
     def ranking(self) -> Ranking:

@@ -103,10 +103,8 @@ def expected_between(squares: Floats, cross: Floats, square: Floats, weights: Fl
     n = len(weights)
     if np.count_nonzero(weights) < 2:
         return np.full(squares.shape, np.nan)
-    second, third = (weights**2).sum() / n, (weights**3).sum() / n
-    total = squares - n * (cross + cross.T - second * square)
-    correction = n * second / (n * second + second**2 - 2 * third)
-    return np.asarray(total * correction / n**2)
+    total = squares - n * (cross + cross.T - (weights**2).sum() / n * square)
+    return np.asarray(total * _unbiased(weights) / n**2)
 
 
 def with_aggregate(joint: Joint, aggregate: str, weights: Floats, *, keep: bool) -> Joint:
@@ -154,6 +152,39 @@ def with_aggregate(joint: Joint, aggregate: str, weights: Floats, *, keep: bool)
     )
 
 
+def clustered_between(joint: Joint, clusters: Ints, weights: Floats) -> Floats:
+    r"""Return the expected covariance of weighted means over samples of clusters of queries, shape (system, system).
+
+    With :math:`u_g = \sum_{q \in g} w_q (s_q - \bar s)` for each of :math:`G` clusters it is
+
+    .. math:: \frac{c}{Q^2} \sum_g u_g u_g',
+
+    with the :math:`c` of :func:`expected_between` for the weights of clusters; the usual cluster-robust covariance
+    (Liang and Zeger 1986). Its part due to uncertain scores is that of single queries, as these are independent given
+    the parameters. NaN if only one cluster has a weight.
+    """
+    n, of_cluster = len(weights), _by_cluster(clusters, weights)
+    if np.count_nonzero(of_cluster) < 2:
+        return np.full(joint.between.shape, np.nan)
+    off = (joint.query_mean - (joint.query_mean @ weights / n)[:, None]) * weights
+    sums = np.array([_by_cluster(clusters, row) for row in off])
+    alone, together = _unbiased(weights), _unbiased(of_cluster[of_cluster > 0])
+    uncertain = joint.between / alone - off @ off.T / n**2
+    return np.asarray(together * (uncertain + sums @ sums.T / n**2))
+
+
+def _by_cluster(clusters: Ints, values: Floats) -> Floats:
+    """The sum of values over the queries of each cluster, shape (cluster,)."""
+    return np.bincount(clusters, weights=values).astype(float)
+
+
+def _unbiased(weights: Floats) -> float:
+    """The factor that makes the sum of squares of units with these weights unbiased; n / (n - 1) for equal ones."""
+    n, w = len(weights), weights / weights.mean()
+    second, third = (w**2).sum() / n, (w**3).sum() / n
+    return float(n * second / (n * second + second**2 - 2 * third))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores(Result):
     """The joint distribution of all systems' mean scores.
@@ -169,6 +200,8 @@ class Scores(Result):
         these queries alone, ``"empirical"`` (from the draws).
     query_weights
         The weight of each query in the mean, of mean 1, shape (query,); None if all are equal.
+    clusters
+        The cluster of each query, if they are not independent, such as those of one user, shape (query,).
     ideal
         What the ideal list is taken from, if the measure has one.
     aggregate
@@ -204,6 +237,7 @@ class Scores(Result):
     pool: Annotated[int, "How many pairs the systems retrieved."]
     judged: Annotated[int, "How many of them are judged."]
     query_weights: Floats | None = None
+    clusters: Ints | None = None
     ideal: Ideal | None = None
     aggregate: str = "mean"
     level: Annotated[float, "The probability that intervals hold."] = 0.95
@@ -244,9 +278,20 @@ class Scores(Result):
 
     @property
     def n_effective(self) -> float:
-        r"""The number of queries, :math:`(\sum_q w_q)^2 / \sum_q w_q^2` if they have weights (Kish 1965)."""
+        r"""The number of queries or clusters; :math:`(\sum w)^2 / \sum w^2` if they have weights (Kish 1965)."""
         weights = np.ones(len(self.queries)) if self.query_weights is None else self.query_weights
+        weights = weights if self.clusters is None else _by_cluster(self.clusters, weights)
         return float(weights.sum() ** 2 / (weights**2).sum())
+
+    def with_clusters(self, clusters: Ints | None) -> Scores:
+        """Return the same scores where the queries of a cluster are not independent, shape (query,)."""
+        if clusters is None:
+            return self
+        if self.joint.query_mean.shape[1] != len(clusters) or self.aggregate != "mean":
+            raise ScoreError("Clusters need the scores of all queries in memory, and their arithmetic mean.")
+        weights = np.ones(len(clusters)) if self.query_weights is None else self.query_weights
+        joint = replace(self.joint, between=clustered_between(self.joint, clusters, weights))
+        return replace(self, joint=joint, clusters=clusters)
 
     @property
     def order(self) -> Ints:

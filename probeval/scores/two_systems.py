@@ -266,7 +266,7 @@ def on_new_queries(scores: Scores) -> Scores | None:
 
     With all pairs judged, its intervals and p-values are those of the paired t test.
     """
-    if len(scores.queries) < 2 or np.isnan(scores.joint.between).any():
+    if scores.n_effective <= 1 or np.isnan(scores.joint.between).any():
         return None
     return replace(scores, target="population", family="t")
 

@@ -19,7 +19,7 @@ from probeval.metrics import Metric
 from probeval.metrics.ratio import ideal
 from probeval.metrics.weights import divide
 from probeval.relevance.dependence import Dependence
-from probeval.relevance.distribution import RelevanceDistribution
+from probeval.relevance.distribution import GainSummary, RelevanceDistribution
 from probeval.relevance.online import Prediction
 from probeval.relevance.outside import OutsideStreams, outside_streams
 from probeval.scores import Ranking, Scores
@@ -32,6 +32,7 @@ from probeval.threads import in_order
 __all__ = ["SelectionContext", "effective_weights", "level_weights"]
 
 SAMPLE = 500  # draws to estimate the weights of a measure that is not linear
+LEAST_SAMPLE, CELLS = 150, 25_000_000  # with more draws times pairs fewer are made, down to this number
 RIDGE = 0.01  # relative: pairs that hardly vary carry no information
 
 
@@ -202,12 +203,12 @@ def effective_weights(
     n_queries = max(len(runs.queries), 1)
     if metric.is_linear:
         return np.asarray(weight_matrix(runs, metric.weights(relevance.scale, runs.depth)).T.toarray() / n_queries)
-    seed = int(rng.integers(2**63))
+    seed, n = int(rng.integers(2**63)), min(SAMPLE, max(CELLS // max(len(runs.pool), 1), LEAST_SAMPLE))
 
-    def slopes(block: QueryBlock) -> Floats:
+    def slopes(block: QueryBlock) -> tuple[Floats, GainSummary]:
         mine, lists = relevance.part(block), runs.part(block)
         streams = query_streams(seed, block.queries)
-        codes = mine.sample_from(streams, SAMPLE)
+        codes = mine.sample_from(streams, n)
         scores = _scores_by_query(lists, mine, metric, codes, () if mine.outside is None else outside_streams(streams))
         out = np.zeros((len(lists.pool), len(lists.systems)))
         for q, y in enumerate(scores):
@@ -215,9 +216,11 @@ def effective_weights(
             pairs = np.arange(where.start, where.stop)[~mine.certain[where]]  # a judged pair has no slope
             x = gains[codes[:, pairs]]
             out[pairs] = _ridge(x - x.mean(axis=0), y - y.mean(axis=0)) / n_queries
-        return out
+        return out, mine.summary_of(gains)  # which policies need too: the probabilities are made once for both
 
-    return np.concatenate(list(in_order(slopes, score_blocks(runs, relevance, SAMPLE))))
+    found = list(in_order(slopes, score_blocks(runs, relevance, n)))
+    relevance.keep_summary(gains, [summary for _, summary in found])
+    return np.concatenate([part for part, _ in found])
 
 
 def _scores_by_query(
@@ -235,11 +238,11 @@ def _scores_by_query(
         ]
         yield from np.moveaxis(np.concatenate(parts), -1, 0)
         return
-    gains, weights = metric.gains(relevance.scale), weight_matrix(runs, metric.rank_weights(runs.depth))
+    gains, weights = metric.gains(relevance.scale), weight_matrix(runs, metric.rank_weights(runs.depth)).toarray()
     best = ideal(metric, gains, relevance.relevant_counts(codes, streams))
     for q in range(len(runs.queries)):
         mine = runs.pool.pairs_of(q)
-        yield divide(gains[codes[:, mine]] @ weights[:, mine].T.toarray(), best[:, [q]])
+        yield divide(gains[codes[:, mine]] @ weights[:, mine].T, best[:, [q]])
 
 
 def _ridge(x: Floats, y: Floats) -> Floats:

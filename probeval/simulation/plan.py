@@ -22,7 +22,7 @@ from probeval.display import Record, Table
 from probeval.errors import SelectionError, did_you_mean
 from probeval.metrics import AnyMetric, Metric
 from probeval.relevance.models.base import Predicts
-from probeval.reliability import GStudy, gstudy, power_of
+from probeval.reliability import GStudy, gstudy, observe, power_of
 from probeval.reporting import SILENT, Reporter
 from probeval.results import UNSET, Result, UnsetType, frame, key
 from probeval.scores import score_collection
@@ -287,6 +287,7 @@ def plan(
     targets: str | dict[str, float] = "confidence=.95",
     variants: Variants | None = None,
     scale: Scale | None = None,
+    clusters: Any = None,
     rope: float = 0.0,
     paths: int = PATHS,
     n_jobs: int = 1,
@@ -308,6 +309,9 @@ def plan(
         The targets to meet, all of them: see :data:`TARGETS`.
     variants
         The numbers of queries, depths and assessors to compare, and the prices; by default the collection as it is.
+    clusters
+        A table of queries and clusters that are not independent, such as users: the targets about other queries then
+        count clusters, as many per query as here.
     rope
         The largest difference that does not matter, for the target confidence.
     paths, n_jobs, scheduler, seed
@@ -322,7 +326,11 @@ def plan(
     ranks = list(variants.depths or [measured.cutoff or collection.runs.depth])
     labelled = [True, False] if collection.labels is not None else [False]
     work = list(product(counts, ranks, variants.assessors, labelled))
-    study = _study(collection, model, measured, scale, ranks[0], seed) if set(wanted) & set(ABOUT_QUERIES) else None
+    study = (
+        _study(collection, model, measured, scale, ranks[0], seed, clusters)
+        if set(wanted) & set(ABOUT_QUERIES)
+        else None
+    )
     trajectories = iter(reporter.track(range(len(work) * paths), "Planning"))
     options = []
     for n, depth, k, with_labels in work:
@@ -363,7 +371,7 @@ class _Continued(Reporter):
 def _planned(
     ahead: Forecast,
     wanted: dict[str, float],
-    study: GStudy | None,
+    study: tuple[GStudy, float] | None,
     variants: Variants,
     n: int,
     depth: int,
@@ -387,12 +395,13 @@ def _planned(
     if "halfwidth" in wanted:
         expected["halfwidth"] = float(np.median(ahead.halfwidth[:, at]))
     if study is not None:
+        found, independent = study[0], max(round(study[1] * n), 1)
         for name in ("erho2", "phi"):
             if name in wanted:
-                expected[name] = study.coefficient(name, query=n).value
+                expected[name] = found.coefficient(name, query=independent).value
         if "power" in wanted:
-            sd = float(np.sqrt(2 * study.components["residual"]))
-            expected["power"] = float(power_of(variants.difference, sd=sd, n=n)) if n > 1 else 0.0
+            sd = float(np.sqrt(2 * found.components["residual"]))
+            expected["power"] = float(power_of(variants.difference, sd=sd, n=independent)) if independent > 1 else 0.0
     arrives = needed["judgments"] < ahead.pool  # then the targets of judging are met, by definition of `needed`
     meets = all(
         (arrives and name in JUDGED)
@@ -408,13 +417,21 @@ def _planned(
 
 
 def _study(
-    collection: Collection, model: Predicts, metric: Metric, scale: Scale | None, depth: int, seed: int
-) -> GStudy:
-    """Return the variance components of the current scores, one decomposition per joint draw."""
+    collection: Collection,
+    model: Predicts,
+    metric: Metric,
+    scale: Scale | None,
+    depth: int,
+    seed: int,
+    clusters: Any,
+) -> tuple[GStudy, float]:
+    """Return the variance components of the current scores, one decomposition per joint draw; clusters per query."""
     (scores,) = score_collection(
         model, collection, [metric], depth=depth, scale=scale, seed=seed, method="draws", n=STUDY_DRAWS, per_query=True
     )
-    return gstudy(scores, rng=stream(seed, Purpose.STUDY))
+    each = observe(scores)
+    grouped = each.clustered(clusters)
+    return gstudy(grouped, rng=stream(seed, Purpose.STUDY)), grouped.sizes["query"] / each.sizes["query"]
 
 
 def _noise(scale: Scale, metric: Metric, disagreement: float) -> float:

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 import probeval
 from probeval.api.gate import GateRule
@@ -191,3 +192,65 @@ def test_pairs_of_queries_without_weight_are_not_asked_for(campaign):
             one(campaign, 0), one(campaign, 1), metric, scale="graded:2", model="uniform", query_weights=weights
         )
         assert set(found.pairs(8)["query"]) <= {"q01", "q02", "q03"}
+
+
+def mixed(n: int = 30) -> tuple[dict, dict, dict, dict]:
+    """Two runs, judgments and segments: the new run is better on all queries but the last fifth of them."""
+    better, worse = {"good": 2.0, "bad": 1.0}, {"good": 1.0, "bad": 2.0}
+    queries = [f"q{i:02}" for i in range(n)]
+    bad = set(queries[-n // 5 :])
+    new = {"new": {q: worse if q in bad else better for q in queries}}
+    old = {"old": {q: better if q in bad else worse for q in queries}}
+    qrels = {q: {"good": 1, "bad": 0} for q in queries}
+    return new, old, qrels, {q: "rare" if q in bad else "usual" for q in queries}
+
+
+def test_a_segment_that_is_worse_fails_the_gate_where_it_may():
+    new, old, qrels, segments = mixed()
+    shown = probeval.gate(new, old, "RR@2", qrels=qrels, scale="binary", segments=segments)
+    assert (shown.verdict, [s.verdict for s in shown.segments], shown.rule.n_checks) == (
+        "better",
+        ["better", "worse"],
+        1,
+    )
+    failing = probeval.gate(new, old, "RR@2", qrels=qrels, scale="binary", segments=segments, segment_fails="worse")
+    assert (failing.verdict, failing.exit_code, failing.rule.n_checks) == ("worse", 4, 3)
+    assert "RR@2, rare" in failing.reason
+    assert any("worse needs a probability of 0.9833 (Bonferroni)" in line for line in failing.sentences())
+    assert failing.to_dict()["segment_fails"] == "worse"
+    with pytest.raises(DataError, match="Give --segments"):
+        probeval.gate(new, old, "RR@2", qrels=qrels, scale="binary", segment_fails="worse")
+
+
+def test_verdicts_of_worse_are_corrected_for_their_number():
+    def rule(n: int, correction: str = "bonferroni") -> GateRule:
+        return GateRule(n_checks=n, correction=correction)
+
+    # With independent truths at the level that worse needs, the chance of any wrong verdict stays within 1 - level.
+    for n in (1, 2, 5, 20):
+        assert 1 - rule(n).level_worse ** n <= 0.05 + 1e-12
+        assert rule(n, "none").level_worse == 0.95
+    for p_worse, n, verdict in ((0.96, 1, "worse"), (0.96, 2, "undecided"), (0.98, 2, "worse"), (0.98, 3, "undecided")):
+        comparison = two_systems(-0.1 * float(ndtri(p_worse)), 0.1).compare("new", "old")
+        assert rule(n).verdict(comparison) == verdict
+        assert rule(n, "none").verdict(comparison) == "worse"
+
+
+def test_clusters_widen_what_is_said_of_new_queries_alone():
+    campaign = probeval.synthetic_campaign(seed=3, systems=2, queries=30, depth=5)
+    runs = campaign.runs
+    sides = [runs.select([system]) for system in runs.systems]
+    queries = [str(q) for q in runs.queries]
+    given = {"qrels": campaign.judgments, "target": "population"}
+    plain = probeval.gate(*sides, "DCG@5", **given).checks[0]
+    alone = probeval.gate(*sides, "DCG@5", **given, clusters={q: q for q in queries}).checks[0]
+    assert (alone.lower, alone.upper) == pytest.approx((plain.lower, plain.upper))
+    found = probeval.gate(*sides, "DCG@5", **given, clusters={q: str(i // 6) for i, q in enumerate(queries)})
+    assert found.checks[0].difference == pytest.approx(plain.difference)
+    assert found.checks[0].lower != pytest.approx(plain.lower)
+    assert any("30 queries are in 5 clusters" in line for line in found.sentences())
+    here = probeval.gate(*sides, "DCG@5", qrels=campaign.judgments.take(np.arange(40)))
+    there = probeval.gate(
+        *sides, "DCG@5", qrels=campaign.judgments.take(np.arange(40)), clusters=dict.fromkeys(queries[:20], "one")
+    )
+    assert (here.checks[0].lower, here.checks[0].p_better) == (there.checks[0].lower, there.checks[0].p_better)

@@ -5,6 +5,7 @@ hundred judged. Every command runs in a process of its own. The exponent of a ro
 queries ** b from the size before: 1 is linear.
 
     python tests/bench/growth.py --sizes 1000 10000 100000
+    python tests/bench/growth.py --sizes --two 10000  # two systems with labels and fifty judgments, compared
     python tests/bench/growth.py --sizes --wide       # real campaigns of many systems, in $PROBEVAL_DATA
 """
 
@@ -37,6 +38,7 @@ CHUNK = 20_000  # queries drawn at a time
 CUTS = np.array([0.5, 1.5, 2.5])  # of the latent relevance, between grades
 METRIC = "DCG@10"
 NEXT = "20"
+JUDGED = 50  # pairs of two systems
 WIDE = 1000  # judgments of the wide campaign
 BATCH, BATCHES = 10, 50
 REFITS, BEFORE = 7, 200  # refits that are timed, and judgments before the first
@@ -73,6 +75,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         if asked.sizes:
             found += long(Path(folder), sorted(asked.sizes), asked.shares, limits)
+        for queries in asked.two:
+            found.append(compared(Path(folder), queries, limits))
         if asked.wide:
             found += wide(Path(folder), Path(asked.wide), limits)
     return int(any(cost.trouble for cost in found))
@@ -82,6 +86,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time and memory of the command line as campaigns grow.")
     parser.add_argument("--sizes", type=int, nargs="*", default=[1000, 10_000], help="queries of the long campaigns")
     parser.add_argument("--shares", type=float, nargs="+", default=[0.0, 0.01], help="shares of pairs that are judged")
+    parser.add_argument("--two", type=int, nargs="*", default=[], help="queries of two systems that are compared")
     parser.add_argument(
         "--wide",
         nargs="?",
@@ -213,6 +218,47 @@ def union(lists: np.ndarray) -> np.ndarray:
     return found
 
 
+# ---- two systems ----
+
+
+def compared(folder: Path, queries: int, limits: Limits) -> Cost:
+    """The cost of comparing two systems by nDCG@10, with labels and few judgments."""
+    files = folder / f"two-{queries}"
+    pairs = task("write_two", files, str(queries))["pairs"]
+    cost = probeval(
+        limits, "compare", files / "runs", "--labels", files / "labels.tsv", "--qrels", files / "qrels.txt",
+        "--metric", "nDCG@10", "--scale", "graded:3",
+    )  # fmt: skip
+    print(f"{f'compare two systems, {queries:,} queries, {pairs:,.0f} pairs':<62}{cost}", flush=True)
+    return cost
+
+
+def write_two(folder: str, queries: str) -> dict[str, float]:
+    """Draw two systems with labels of all pairs and a few judgments; write ``runs/``, labels and judgments."""
+    n = int(queries)
+    rng = np.random.default_rng(n)
+    relevance = rng.normal(size=(n, CANDIDATES))
+    score = np.array([1.3, 0.95])[:, None, None] * relevance + rng.normal(size=(2, n, CANDIDATES))
+    lists = np.argsort(-score, axis=-1)[..., :DEPTH]
+    home = Path(folder)
+    (home / "runs").mkdir(parents=True)
+    for name, mine in zip(("new", "old"), lists.tolist(), strict=True):
+        text = "".join(
+            f"q{q:07d} Q0 q{q:07d}-{doc:02d} {rank} {DEPTH - rank} {name}\n"
+            for q, docs in enumerate(mine)
+            for rank, doc in enumerate(docs, start=1)
+        )
+        (home / "runs" / f"{name}.txt").write_text(text)
+    query, doc = np.nonzero(union(lists))
+    grade, label = (np.searchsorted(CUTS, relevance[query, doc] + 0.7 * rng.normal(size=len(query))) for _ in range(2))
+    rows = [f"q{q:07d}\tq{q:07d}-{d:02d}" for q, d in zip(query.tolist(), doc.tolist(), strict=True)]
+    table = "".join(f"{row}\t{value}\n" for row, value in zip(rows, label.tolist(), strict=True))
+    (home / "labels.tsv").write_text(f"query\tdoc\tmy_llm\n{table}")
+    some = rng.permutation(len(rows))[:JUDGED].tolist()
+    (home / "qrels.txt").write_text("".join("{} 0 {} {}\n".format(*rows[i].split("\t"), grade[i]) for i in some))
+    return {"pairs": len(rows)}
+
+
 # ---- wide campaigns ----
 
 
@@ -291,7 +337,9 @@ def refit(folder: str) -> dict[str, float]:
     return {"seconds": statistics.median(taken), "pairs": len(state.judging.pool)}
 
 
-TASKS: dict[str, Callable[..., dict[str, float]]] = {"write": write, "sample": sample, "refit": refit}
+TASKS: dict[str, Callable[..., dict[str, float]]] = {
+    "write": write, "write_two": write_two, "sample": sample, "refit": refit
+}  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""``probeval doctor``, and completion in the shell."""
+"""``probeval doctor`` of files and of the installation, and completion in the shell."""
 
 from __future__ import annotations
 
@@ -77,6 +77,53 @@ def test_a_wheel_without_models_is_found_out(probeval, monkeypatch):
     assert said.code == 1
     assert "Missing: models." in said.err
     assert "pip install --force-reinstall probeval" in said.out
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two runs, labels with a failed reply and queries in capitals, and judgments."""
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    for name, docs in (("new", "ab"), ("old", "bc")):
+        rows = [f"q{q} Q0 {doc} 1 {9 - i} {name}\n" for q in range(4) for i, doc in enumerate(docs)]
+        (runs / f"{name}.txt").write_text("".join(rows))
+    rows = [f"{'Q' if q == 0 else 'q'}{q},{doc},{-1 if q == 1 else 2}\n" for q in range(4) for doc in "abc"]
+    (tmp_path / "labels.csv").write_text("query,doc,llm\n" + "".join(rows))
+    (tmp_path / "qrels.txt").write_text("q0 0 a 1\nq0 0 b 0\n")
+    return tmp_path
+
+
+def test_files_are_examined(probeval, files):
+    given = (files / "runs", files / "labels.csv", files / "qrels.txt")
+    said = probeval("doctor", *given, "--format", "json")
+    found = json.loads(said.out)
+    assert said.code == 0
+    assert [(f["taken_for"], f["queries"], f["rows"]) for f in found["files"]] == [
+        ("runs", 4, 8), ("runs", 4, 8), ("labels", 4, 12), ("judgments", 1, 2)
+    ]  # fmt: skip
+    assert found["files"][2]["found"] == "llm: values -1, 2."
+    assert found["files"][3]["in_runs"] == "1 of 1 queries; 2 of the 12 pairs to rank 10"
+    assert [line.split(": ", 1)[1][:40] for line in found["suspicious"]] == [
+        "Labels by llm: 3 of 12 are -1, the other", "1 of 4 queries of the labels is not in t"
+    ]  # fmt: skip
+    assert found["possible"] == [
+        "Rank 2 systems by 75% of the documents to rank 10 judged, a relevance model and the labels by llm."
+    ]
+    assert found["next"].split()[:2] == ["probeval", "compare"]
+    assert all(line in said.err for line in (*found["suspicious"], found["next"]))
+    done = probeval(*found["next"].split()[1:], "--format", "json")  # the command that it says runs, and says the same
+    assert done.code == 0
+    assert "3 of 12 are -1" in done.err
+
+
+def test_a_file_that_cannot_be_read_says_why(probeval, files):
+    (files / "odd.txt").write_text("q1 d1 3\n")
+    said = probeval("doctor", files / "runs", files / "odd.txt")
+    assert said.code == 1
+    assert "odd.txt: 3 columns. A run has 6" in said.err
+    assert "Next:" not in said.err
+    alone = json.loads(probeval("doctor", files / "labels.csv", "--format", "json", "-q").out)
+    assert alone["missing"] == ["runs, one file per system: judgments and labels are of their documents."]
 
 
 @pytest.mark.slow

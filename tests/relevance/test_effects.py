@@ -14,8 +14,12 @@ from probeval.features import compute_features
 from probeval.relevance import Hierarchical, HierarchicalPrior, SyntheticCampaign, effects, synthetic_campaign
 from probeval.relevance.effects.effect import CampaignView, Columns, Effect
 from probeval.relevance.inference.design import ModelDesign
+from probeval.relevance.inference.laplace import fit_laplace
+from probeval.relevance.learning.campaign import ModelSpec, estimate_campaign
 from probeval.relevance.normal import Normal
 from probeval.relevance.nuts.directions import SampledPairs
+from probeval.relevance.observers.prior import UNSEEN
+from probeval.relevance.observers.worth import Hypothesis
 
 GRADED = Scale.graded(2)
 PRIOR = HierarchicalPrior(
@@ -223,3 +227,26 @@ def test_a_new_effect_is_a_class_and_a_line_in_the_list(campaign, monkeypatch):
     assert np.isfinite(eta).all()
     sampled = SampledPairs.of(posterior.design, problem.grades.codes)
     assert (sampled.coordinate_effect == posterior.design.position("best_rank")).any()
+
+
+def test_few_systems_widen_effects_of_systems_and_no_others(campaign):
+    two = replace(campaign, runs=campaign.runs.select(campaign.runs.systems[:2]), judgments=None)
+    for collection, systems in ((campaign, 6), (two, 2)):
+        for effect in design_of(collection).effects:
+            wider = 0.5 * np.log(1 + 3 / systems) if effect.name in ("system", "team") else 0.0
+            assert effect.log_sd.mean == pytest.approx(-0.6 + wider)
+            assert effect.widening == pytest.approx(wider)
+            # Biases of labellers are tied to the effects of a campaign of many systems.
+            bias = UNSEEN.log_bias.mean - 0.6 if effect.effect.scope == "campaign" else UNSEEN.own(effect.name).mean
+            assert Hypothesis(1, "machine", UNSEEN).own(effect.name, effect, Normal(0, 1)).mean == pytest.approx(bias)
+
+
+def test_what_is_learned_is_of_a_campaign_of_many_systems(campaign):
+    """The widening is taken out of estimates: learned from and applied to one campaign it comes to nothing."""
+    spec = ModelSpec(("log(fSYS)",))
+    learned = estimate_campaign(campaign, spec, depth=5).log_sds
+    problem = campaign.problem(depth=5, scale=campaign.judgments.scale())
+    fitted = fit_laplace(ModelDesign.of(spec.vague(), problem), problem.grades.codes, points=1).log_sds
+    for name, estimate in fitted.items():
+        wider = 0.5 * np.log(1 + 3 / 6) if name in ("system", "team") else 0.0
+        assert learned[name].mean == pytest.approx(estimate.mean - wider)

@@ -3,7 +3,8 @@ r"""Effects of systems: their quality beyond popularity, over all queries and on
 The :math:`n_d` systems that retrieved a document count by the root of their number: a good system stays informative
 about a document that many others retrieved. Effects are zero-sum over systems: their common part is a function of
 popularity. Systems that retrieve the same documents have similar effects: they share what is good or bad about them,
-and systems of one team share part of their quality.
+and systems of one team share part of their quality. With few systems the popularity of a document among many is not
+seen, and their effects are larger (docs/theory/hierarchical.md#few-systems).
 
 A system that stops early states that the rest is not worth a place. With :math:`\bar n_s` the mean length of its lists,
 
@@ -26,6 +27,7 @@ from probeval.relevance.normal import Normal
 
 __all__ = ["Selectivity", "System", "SystemOnQuery", "Team"]
 
+FEW = 3.0  # c: what many systems would show of a document, few leave to the effects of systems and teams
 SHORTER = 0.1  # the log ratio of the longest and the shortest lists above which they are of unequal length
 
 
@@ -48,6 +50,7 @@ class System(OfSystems):
 
     name = "system"
     scope = "campaign"
+    few = FEW
     typical = 0.4
 
     def columns(self, view: CampaignView) -> Columns:
@@ -69,6 +72,7 @@ class Team(Effect):
     name = "team"
     scope = "campaign"
     dims = ("team",)
+    few = FEW
     typical = 0.5
 
     def columns(self, view: CampaignView) -> Columns:

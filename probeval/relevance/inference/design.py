@@ -69,11 +69,21 @@ class CampaignColumns:
 
 @dataclass(frozen=True, eq=False)
 class DesignedEffect:
-    """An effect in one campaign: its columns, and the prior of its log standard deviation."""
+    """An effect in one campaign: its columns, and the prior of its log standard deviation.
+
+    ``widening`` is the part of its mean that is due to few systems.
+    """
 
     effect: Effect
     columns: Columns
     log_sd: Normal
+    widening: float = 0.0
+
+    @classmethod
+    def of(cls, effect: Effect, view: CampaignView, log_sd: Normal) -> DesignedEffect:
+        """Return an effect in a campaign, from its prior in a campaign of many systems."""
+        more = effect.widening(len(view.runs.systems))
+        return cls(effect, effect.columns(view), Normal(log_sd.mean + more, log_sd.sd), more)
 
     @property
     def name(self) -> str:
@@ -165,7 +175,7 @@ class ModelDesign:
             term_names=prior.terms,
             coefficients=prior.coefficients,
             cuts=prior.cut_priors(len(scale.levels)),
-            effects=tuple(DesignedEffect(e, e.columns(view), prior.log_sds[e.name]) for e in existing),
+            effects=tuple(DesignedEffect.of(e, view, prior.log_sds[e.name]) for e in existing),
             coords=coords,
             counts=view.membership.offset**2,
             standards=standards,

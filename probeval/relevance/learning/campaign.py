@@ -14,7 +14,7 @@ from probeval.errors import ModelError, ProbevalWarning
 from probeval.relevance.effects import added_effects, model_effects
 from probeval.relevance.effects.effect import Effect
 from probeval.relevance.effects.prior import HierarchicalPrior
-from probeval.relevance.inference.design import ModelDesign
+from probeval.relevance.inference.design import DesignedEffect, ModelDesign
 from probeval.relevance.inference.laplace import fit_laplace
 from probeval.relevance.inference.newton import LEAST_GAP
 from probeval.relevance.normal import Normal
@@ -102,5 +102,10 @@ def estimate_campaign(collection: Collection, spec: ModelSpec, *, depth: int) ->
         coefficients=estimates("coefficients"),
         first_cut=estimates("first_cut")[0],
         gaps=tuple(gap if gap.mean > 2 * LEAST_GAP else None for gap in estimates("gaps")),
-        log_sds=posterior.log_sds,
+        log_sds={e.name: _among_many(e, posterior.log_sds[e.name]) for e in design.effects},
     )
+
+
+def _among_many(effect: DesignedEffect, log_sd: Normal) -> Normal:
+    """Return an estimate of a log standard deviation as it would be in a campaign of many systems."""
+    return Normal(log_sd.mean - effect.widening, log_sd.sd)

@@ -75,9 +75,10 @@ class Hypothesis(NamedTuple):
             return self.prior.own(level)
         # log o = log kappa + E[log sigma], with the sigma that is expected of a campaign, not that of this one: tied to
         # the latter, a large bias would make the effects of systems seem large too (docs/theory/observers.md#biases).
+        # What few systems leave to effects of systems is relevance that is not seen, and no bias.
         bias = self.prior.log_bias
         more = Normal(bias.mean + favour.mean, favour.sd) if self.favours else bias
-        return Normal(more.mean + effect.log_sd.mean, more.sd)
+        return Normal(more.mean + effect.log_sd.mean - effect.widening, more.sd)
 
 
 @dataclass(frozen=True)
