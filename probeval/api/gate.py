@@ -282,7 +282,7 @@ class Gate(Result):
 
     @key
     def verdict(self) -> GateVerdict:
-        """The verdict: undecided if labels are refused; else the worst of the checks: worse, undecided, tied, passed."""
+        """The verdict: undecided if labels are refused; else the worst of the checks."""
         return "undecided" if self.refused else self.deciding.verdict
 
     @key

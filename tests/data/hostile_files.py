@@ -27,7 +27,7 @@ from unicodedata import category
 import pandas as pd
 
 from probeval.api.convert import _search
-from probeval.campaign.gold import read_gold_orders
+from probeval.campaign import KINDS, Setup
 from probeval.cli.assessor_texts import guideline_text
 from probeval.cli.topics import _read_owners
 from probeval.data import (
@@ -140,6 +140,12 @@ SIMULATION = {"metric": "P@5", "systems": 2, "pool": 9, "offered": 9, "stopping"
 CORRECTIONS = [{"metric": "P@5", "model": "uniform", "campaigns": ["a"], "sd": [0.1, 0.2], "error": [0.1, 0.3]}]
 
 
+def gold_orders(path: Path) -> Any:
+    """Known comparisons, as a campaign reads them."""
+    setup = Setup(name="a", metric="P@5", scale=Scale.binary(), model="uniform", depth=5, ask="preferences")
+    return KINDS["comparison"].as_gold(path, setup)
+
+
 def _table_of(records: list[dict[str, Any]], end: str) -> bytes:
     if end == "jsonl":
         return _lines(*records)
@@ -194,7 +200,7 @@ def sources() -> list[Source]:
         ("docs", [{"doc": "d1", "text": "one", "title": "One", "link": "https://x.org", "image": ""}], read_documents),
         ("people", [{"assessor": "ann", "token": "abcdefgh12345678", "role": "owner"}], read_assessors),
         ("owners", [{"query": "q1", "assessor": "ann"}], _read_owners),
-        ("orders", [{"query": "q1", "better": "d1", "worse": "d2"}], read_gold_orders),
+        ("orders", [{"query": "q1", "better": "d1", "worse": "d2"}], gold_orders),
         ("weights", [{"query": "q1", "weight": 2}, {"query": "q2", "weight": 1}], _one(as_query_weights, ["q1", "q2"])),
         ("segments", [{"query": "q1", "segment": "head"}], _one(as_segments, ["q1", "q2"])),
         ("scores", [{"query": "q1", "a": 0.5, "b": 0.25}, {"query": "q2", "a": 0.1, "b": None}], read_scores),

@@ -138,3 +138,12 @@ def test_the_summary_has_the_intervals_and_the_check(posterior):
     first = posterior.tables()[0].frame.iloc[0]
     log = posterior.log_sds["query"]
     np.testing.assert_allclose(stats.lognorm.cdf(first["upper"], log.sd, scale=np.exp(log.mean)), 0.975)
+
+
+def test_weights_that_are_equal_but_for_rounding_have_no_tail():
+    """Nothing is judged: the normal is the prior."""
+    log_weight = np.random.default_rng(0).normal(0, 1e-15, 1000)
+    check = ImportanceCheck.of(log_weight)
+    assert check.pareto_k == float("-inf")
+    assert not check.problems
+    assert str(check) == "all importance weights are equal"

@@ -30,6 +30,7 @@ __all__ = ["ImportanceCheck", "judged_predictors", "log_weights", "pareto_k"]
 
 HIGHEST = 0.7  # the largest k of an approximation that is good
 LEAST_TAIL = 5  # draws in the tail, to fit its shape
+EQUAL = 1e-10  # difference of two weights, relative to the largest, that is rounding
 NUMBERS = 2_000_000  # in any one array
 
 
@@ -45,6 +46,8 @@ class ImportanceCheck:
     ess: Annotated[float, "The effective sample size of the weighted draws."]
 
     def __str__(self) -> str:
+        if self.pareto_k == float("-inf"):
+            return "all importance weights are equal"
         return f"Pareto k {self.pareto_k:.2f} of importance weights, worth {self.ess:.0f} draws"
 
     @property
@@ -75,9 +78,9 @@ def pareto_k(log_weight: Floats) -> float:
     if size < LEAST_TAIL:
         return float("nan")
     excess = np.exp(ordered[-size:]) - np.exp(ordered[-size - 1])
-    if excess[0] <= 0 and excess[-1] <= 0:
-        return float("-inf")  # all weights are equal
     quartile = excess[int(size / 4 + 0.5) - 1]
+    if quartile <= EQUAL:
+        return float("-inf")  # weights are equal, but for rounding: nothing is judged, or many draws are the same
     grid = 30 + int(np.sqrt(size))
     theta = 1 / excess[-1] + (1 - np.sqrt(grid / (np.arange(grid) + 0.5))) / (3 * quartile)
     shape = np.log1p(-theta[:, None] * excess).mean(axis=1)
