@@ -53,6 +53,7 @@ from probeval.data import (
     read_votes,
 )
 from probeval.data.evidence import read_graded_labels
+from probeval.data.scale import Scale
 from probeval.errors import ProbevalError, ProbevalWarning
 from probeval.metrics.users_file import read_users_file
 from probeval.preferences import score_documents
