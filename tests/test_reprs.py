@@ -136,6 +136,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             cache=":memory:",
             dry_run=True,
         ),
+        probeval.predict(some, model="uniform"),
+        probeval.examine([labels, metadata]),
         probeval.compare(collection, "P@4"),
         probeval.gate(new, old, "P@4", model="uniform", scale="graded:2"),
         study,

@@ -86,7 +86,7 @@ class ExaminedFiles(Result):
 
     def tables(self) -> tuple[Table]:
         """One row per file."""
-        return (Table(self.to_frame()),)
+        return (Table(self.to_frame(), "Files"),)
 
     def sentences(self) -> tuple[str, ...]:
         """What looks wrong; what is possible, and missing; the next command."""

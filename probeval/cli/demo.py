@@ -405,29 +405,37 @@ def _examine(story: Story, show: bool, messages: Messages) -> None:
     trust, known = messages.warned(lambda: story.labels), story.truth
     if show:
         write_table(trust.to_frame()[LABEL_COLUMNS], OutputFormat.table, title="\nSource of labels", decimals=DECIMALS)
-        write_table(
-            trust.agreement()[AGREEMENT_COLUMNS],
-            OutputFormat.table,
-            title="\nAgreement with the grades",
-            decimals=DECIMALS,
-        )
+        if trust.agreements:
+            write_table(
+                trust.agreement()[AGREEMENT_COLUMNS],
+                OutputFormat.table,
+                title="\nAgreement with the grades",
+                decimals=DECIMALS,
+            )
         write_table(
             trust.rankings(),
             OutputFormat.table,
             title="\nThe ranking, were labels worth something else",
             decimals=DECIMALS,
         )
-    (found,), (agreed,) = trust.observers, trust.agreements
-    covered = agreed.correlation_lower <= known.correlation <= agreed.correlation_upper
+    (found,) = trust.observers
     inside = "inside" if found.slope_lower <= known.slope <= found.slope_upper else "outside"
-    _say(
-        messages,
+    slope = (
         f"slope: standard deviations of the labels per logit of relevance, 0 for noise. By all judgments it is "
-        f"{known.slope:.3f}, {inside} the interval. The correlation with the grades is estimated for all labelled "
-        f"pairs, "
-        f"as the judged ones are harder than most. By all judgments it is {known.correlation:.3f}, "
-        f"{'inside' if covered else 'outside'} the interval. {trust.sentences()[0]}",
+        f"{known.slope:.3f}, {inside} the interval."
     )
+    _say(messages, " ".join((slope, *_agreements(story), trust.sentences()[0])))
+
+
+def _agreements(story: Story) -> Iterator[str]:
+    """Whether the agreement of the labels with the grades is the true one, if enough pairs are judged to state it."""
+    known = story.truth.correlation
+    for agreed in story.labels.agreements:
+        covered = agreed.correlation_lower <= known <= agreed.correlation_upper
+        yield (
+            "The correlation with the grades is estimated for all labelled pairs, as the judged ones are harder than "
+            f"most. By all judgments it is {known:.3f}, {'inside' if covered else 'outside'} the interval."
+        )
 
 
 def _decide(story: Story, show: bool, messages: Messages) -> None:

@@ -112,8 +112,8 @@ def _check_names(names: Sequence[str], path: Path) -> None:
 def observers_before(data: bytes) -> tuple[list[str], bytes]:
     r"""The descriptions of observers in front of a table in text, and the table itself.
 
-    >>> observers_before(b'# labels by {"name": "llm"}\\nquery,doc,llm\\n')
-    (['{"name": "llm"}'], b'query,doc,llm\\n')
+    >>> observers_before(b'# labels by {"name": "llm"}\nquery,doc,llm\n')
+    (['{"name": "llm"}'], b'query,doc,llm\n')
     """
     lines, data = list[str](), data.removeprefix(b"\xef\xbb\xbf")
     while data.startswith(ABOUT_OBSERVER):

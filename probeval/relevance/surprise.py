@@ -151,7 +151,7 @@ class SurprisingGrade:
     by_chance: Annotated[float, "The number of judgments with so small a tail that chance alone gives."]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class SurprisingGrades(Result):
     """The judgments that are the least expected given all others, for review."""
 

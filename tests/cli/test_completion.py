@@ -66,7 +66,7 @@ def test_help_names_every_policy_goal_and_rule(probeval, monkeypatch):
     rules = " ".join(f"{name}=" for name in RULES)
     assert f"{rules}; comma means or, plus means and." in said
     assert f"The selection policy: {', '.join(POLICIES)}." in said
-    assert "The goal of judging: ranking, best, top:N, pair:A,B, scores, success or relevant." in said
+    assert "The goal of judging: ranking, best, top:N, pair:A,B, scores, success, relevant or trust:LEAST." in said
     assert "default: .1 for gain (.25, from both sides, to compare two) and 0 for others." in said
 
 

@@ -10,6 +10,7 @@ import pytest
 import probeval
 from probeval.data import LabelTable
 from probeval.errors import ModelError, SelectionError
+from probeval.relevance import SyntheticObserver
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.observers.prior import PAIR
@@ -119,12 +120,22 @@ def test_the_correlation_of_labels_and_relevance_is_that_of_draws(campaign):
     assert abs(_correlation(design, priors, sds, slope, own) - np.corrcoef(relevance, label)[0, 1]) < 4 / np.sqrt(n)
 
 
-def test_good_labels_raise_what_is_expected_of_the_labeller(campaign):
-    labels = labels_of(campaign, np.arange(len(campaign.runs.pool)))
-    known = probeval.evaluate(campaign.runs, METRIC, labels=labels, qrels=campaign.judgments, scale="graded:2")
-    unknown = probeval.evaluate(campaign.runs, METRIC, scale="graded:2")
-    assert 0.2 < label_correlation(unknown.judging(), "judge") < 0.8
-    assert label_correlation(known.judging(), "judge") > label_correlation(unknown.judging(), "judge")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_good_labels_raise_what_is_expected_of_the_labeller_and_poor_ones_lower_it(seed):
+    good, poor = (
+        probeval.synthetic_campaign(
+            seed=seed, systems=8, queries=10, depth=5, observers={"judge": SyntheticObserver(slope=slope)}
+        )
+        for slope in (3.0, 0.3)
+    )
+
+    def expected(drawn: probeval.Collection, **given: object) -> float:
+        return label_correlation(probeval.evaluate(drawn.runs, METRIC, scale="graded:2", **given).judging(), "judge")
+
+    unknown = expected(good)
+    assert 0.2 < unknown < 0.8
+    assert expected(good, labels=good.labels, qrels=good.judgments) > unknown + 0.02
+    assert expected(poor, labels=poor.labels, qrels=poor.judgments) < unknown - 0.1
 
 
 def test_what_cannot_be_chosen_is_an_error(campaign, evaluation):

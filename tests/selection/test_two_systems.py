@@ -104,11 +104,29 @@ def test_what_labels_contribute(campaign):
     mine, flat = used.sources
     assert (mine.known, flat.known) == ("family", "no")
     assert mine.judged == len(few.judgments)
-    assert mine.correlation == pytest.approx(1)
     assert mine.slope > 0
     assert (flat.correlation, flat.slope) == (None, None)
     assert "new to the model, of a family that it knows" in used.sentences()[0]
     assert without_labels(bare) is None
+
+
+@pytest.mark.parametrize(("step", "judged_pairs"), [(4, 20), (2, 40), (1, 79)])
+def test_how_labels_agree_is_told_from_thirty_judged_pairs(campaign, step, judged_pairs):
+    grades = campaign.judgments.grades()
+    labels = LabelTable(campaign.judgments.pool, ("same", "flat"), np.column_stack([grades, np.ones(len(grades))]))
+    some = replace(campaign, judgments=campaign.judgments.take(np.arange(0, len(grades), step)), labels=labels)
+    used = labels_of(judged(some))
+    (same, flat), said = used.sources, used.sentences()[0]
+    assert same.judged == judged_pairs
+    assert same.is_rated == (judged_pairs >= 30)
+    assert not flat.is_rated  # equal labels agree with nothing
+    if same.is_rated:
+        assert same.lower <= same.correlation <= same.upper
+        assert same.correlation == pytest.approx(1, abs=1e-6 if judged_pairs == len(grades) else 0.05)
+        assert f"by {judged_pairs} judged pairs its correlation with the grades is" in said
+    else:
+        assert (same.correlation, same.lower, same.upper) == (None, None, None)
+        assert f"{judged_pairs} of these pairs are judged, too few to tell how it agrees with people" in said
 
 
 def test_many_sources_in_one_sentence_and_models_without_labels(campaign):
