@@ -5,8 +5,6 @@ it, and so can `examples/label_study.py`.
 """
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +19,6 @@ from scipy.special import ndtr
 from probeval.arrays import Floats
 from probeval.data import Collection, Runs, read_campaign
 from probeval.metrics import measure, parse
-from probeval.relevance.effects.system import System, Team
 from probeval.scores import Scores, evaluate
 from probeval.selection import Judging
 from probeval.simulation import HeldOut, SimulatedAssessor
@@ -162,10 +159,13 @@ class Decisions(Study):
 
         def judge_pairs() -> list[Decision]:
             whole, name = self.campaign(folder), folder.removesuffix("-later")
+            model = self.model(name)
+            if not widened:
+                model = replace(model, prior=replace(model.prior, few=0.0))
             labels = None if judge == "none" else renamed(self.columns(name)[judge])
             held = HeldOut.of(replace(whole, runs=whole.runs.select([a, b])), depth=10)
             judging = Judging.of(
-                replace(held.collection, judgments=None, labels=labels), self.model(name), METRIC, goal=f"pair:{a},{b}",
+                replace(held.collection, judgments=None, labels=labels), model, METRIC, goal=f"pair:{a},{b}",
                 scale=held.scale, depth=10,
             )  # fmt: skip
             truth, assessor = self.truth(folder), SimulatedAssessor.of(held)
@@ -184,21 +184,7 @@ class Decisions(Study):
                 )
             return found
 
-        if widened:
-            return self.kept(f"decide-{folder}-{judge}-{a}-{b}", judge_pairs)
-        with no_widening():
-            return self.kept(f"narrow-{folder}-{judge}-{a}-{b}", judge_pairs)
-
-
-@contextmanager
-def no_widening() -> Iterator[None]:
-    """Leave out the factor for few systems."""
-    few = System.few, Team.few
-    System.few = Team.few = 0.0
-    try:
-        yield
-    finally:
-        System.few, Team.few = few
+        return self.kept(f"{'decide' if widened else 'narrow'}-{folder}-{judge}-{a}-{b}", judge_pairs)
 
 
 def judged_only(campaign: Collection) -> Runs:

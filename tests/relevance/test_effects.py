@@ -241,6 +241,17 @@ def test_few_systems_widen_effects_of_systems_and_no_others(campaign):
             assert Hypothesis(1, "machine", UNSEEN).own(effect.name, effect, Normal(0, 1)).mean == pytest.approx(bias)
 
 
+def test_a_card_of_an_earlier_version_is_the_same_with_few_systems(campaign):
+    data = PRIOR.to_dict()
+    assert HierarchicalPrior.from_dict(data).few == 3.0
+    earlier = HierarchicalPrior.from_dict({name: value for name, value in data.items() if name != "few"})
+    design = ModelDesign.of(earlier, campaign.problem(depth=5, scale=GRADED))
+    assert {effect.log_sd.mean for effect in design.effects} == {-0.6}
+    for few in (-0.1, np.nan, 1e9):
+        with pytest.raises(ValueError, match="the constant of few systems is from 0 to 1000"):
+            HierarchicalPrior.from_dict({**data, "few": few})
+
+
 def test_what_is_learned_is_of_a_campaign_of_many_systems(campaign):
     """The widening is taken out of estimates: learned from and applied to one campaign it comes to nothing."""
     spec = ModelSpec(("log(fSYS)",))

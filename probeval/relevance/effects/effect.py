@@ -8,7 +8,6 @@ effects (:func:`probeval.relevance.effects.model_effects`) and depend on no part
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -266,9 +265,8 @@ class Effect(ABC):
         The prior of the log standard deviation without data of any campaign.
     unseen
         The prior for a new campaign if no past campaign was informative.
-    few
-        With :math:`S` systems the standard deviation is :math:`\sqrt{1 + c/S}` times as large as in a campaign of very
-        many; this is :math:`c`.
+    widened
+        Whether the standard deviation is larger with few systems, by the factor of the prior.
     stated
         The prior in every campaign, for an effect of evidence that past campaigns lack: it is not learned, and no card
         has it. None if the prior is learned.
@@ -283,7 +281,7 @@ class Effect(ABC):
     dims: tuple[str, ...] = ()
     vague: ClassVar[Normal] = Normal(-0.5, 1.0)
     unseen: ClassVar[Normal] = Normal(-1.0, 0.5)
-    few: ClassVar[float] = 0.0
+    widened: ClassVar[bool] = False
     stated: ClassVar[Normal | None] = None
     typical: ClassVar[float]
 
@@ -298,10 +296,6 @@ class Effect(ABC):
     def applies(self, view: CampaignView) -> bool:
         """Whether the campaign has the evidence that the effect needs."""
         return True
-
-    def widening(self, systems: int) -> float:
-        """Return the logarithm of the factor of the standard deviation with so many systems."""
-        return 0.5 * math.log1p(self.few / max(systems, 1))
 
     def coords(self, view: CampaignView) -> Mapping[str, Sequence[str]]:
         """Return the names along each axis of the coefficients."""

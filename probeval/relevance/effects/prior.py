@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,13 +19,13 @@ from probeval.relevance.observers.prior import ObserverPriors
 __all__ = ["HierarchicalPrior"]
 
 ADDED = "effects from outside"  # in a pickled prior
-FARTHEST = 1e3  # centre of a term, and its spread
+FARTHEST = 1e3  # centre of a term, its spread, and the constant of few systems
 RENAMED = {"stretch": "cutpoint_scale"}  # effects that older cards call otherwise
 
 
 @dataclass(frozen=True, repr=False)
 class HierarchicalPrior(Record):
-    """The prior for a new campaign, learned from past ones.
+    r"""The prior for a new campaign, learned from past ones.
 
     Parameters
     ----------
@@ -43,6 +44,9 @@ class HierarchicalPrior(Record):
         In cards of earlier versions, the centre and spread by which each term is standardised in all campaigns.
     overlap
         Whether systems that retrieve the same documents have like effects; not in cards of earlier versions.
+    few
+        With :math:`S` systems the standard deviations of effects of systems and teams are :math:`\sqrt{1 + c/S}` times
+        as large as in a campaign of very many; this is :math:`c`, 0 in cards of earlier versions.
     """
 
     terms: tuple[str, ...]
@@ -54,6 +58,7 @@ class HierarchicalPrior(Record):
     observers: ObserverPriors = field(default_factory=ObserverPriors)
     standard: tuple[tuple[float, float], ...] = ()
     overlap: bool = True
+    few: float = 3.0
 
     @property
     def effects(self) -> tuple[Effect, ...]:
@@ -73,6 +78,10 @@ class HierarchicalPrior(Record):
         """Return the prior with the effects that no card has; one without its evidence is left out of the design."""
         stated = {effect.name: effect.stated for effect in stated_effects() if effect.stated is not None}
         return replace(self, log_sds={**self.log_sds, **stated})
+
+    def widening(self, systems: int) -> float:
+        """Return the logarithm of the factor of the standard deviations that are larger with so few systems."""
+        return 0.5 * math.log1p(self.few / max(systems, 1))
 
     def cut_priors(self, n_levels: int) -> tuple[Normal, ...]:
         """Return the priors of the first cutpoint and of the gaps after it."""
@@ -105,6 +114,7 @@ class HierarchicalPrior(Record):
             "observers": self.observers.to_dict(),
             "standard": [list(pair) for pair in self.standard],
             "overlap": self.overlap,
+            "few": self.few,
         }
 
     @classmethod
@@ -121,6 +131,7 @@ class HierarchicalPrior(Record):
             observers=ObserverPriors.from_dict(data["observers"]) if "observers" in data else ObserverPriors(),
             standard=tuple((float(centre), float(spread)) for centre, spread in fixed),
             overlap=bool(data.get("overlap", False)),
+            few=float(data.get("few", 0.0)),
         )
         prior._check()
         return prior
@@ -133,6 +144,8 @@ class HierarchicalPrior(Record):
             raise ValueError(f"{len(self.terms)} terms need as many coefficients, centres and spreads")
         if not all(abs(centre) <= FARTHEST and 1 / FARTHEST <= spread <= FARTHEST for centre, spread in self.standard):
             raise ValueError(f"a centre is at most {FARTHEST:g}, and a spread from {1 / FARTHEST:g} to that")
+        if not 0 <= self.few <= FARTHEST:
+            raise ValueError(f"the constant of few systems is from 0 to {FARTHEST:g}")
         if any(len(gaps) != n - 2 for n, gaps in self.gaps.items()):
             raise ValueError("a scale needs two gaps fewer than its levels")
         if not all(gap.mean > 0 for gaps in (*self.gaps.values(), (self.gap,)) for gap in gaps):

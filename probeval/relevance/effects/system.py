@@ -27,7 +27,6 @@ from probeval.relevance.normal import Normal
 
 __all__ = ["Selectivity", "System", "SystemOnQuery", "Team"]
 
-FEW = 3.0  # c: what many systems would show of a document, few leave to the effects of systems and teams
 SHORTER = 0.1  # the log ratio of the longest and the shortest lists above which they are of unequal length
 
 
@@ -50,7 +49,7 @@ class System(OfSystems):
 
     name = "system"
     scope = "campaign"
-    few = FEW
+    widened = True
     typical = 0.4
 
     def columns(self, view: CampaignView) -> Columns:
@@ -72,7 +71,7 @@ class Team(Effect):
     name = "team"
     scope = "campaign"
     dims = ("team",)
-    few = FEW
+    widened = True
     typical = 0.5
 
     def columns(self, view: CampaignView) -> Columns:

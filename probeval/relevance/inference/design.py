@@ -80,9 +80,10 @@ class DesignedEffect:
     widening: float = 0.0
 
     @classmethod
-    def of(cls, effect: Effect, view: CampaignView, log_sd: Normal) -> DesignedEffect:
+    def of(cls, effect: Effect, view: CampaignView, prior: HierarchicalPrior) -> DesignedEffect:
         """Return an effect in a campaign, from its prior in a campaign of many systems."""
-        more = effect.widening(len(view.runs.systems))
+        log_sd = prior.log_sds[effect.name]
+        more = prior.widening(len(view.runs.systems)) if effect.widened else 0.0
         return cls(effect, effect.columns(view), Normal(log_sd.mean + more, log_sd.sd), more)
 
     @property
@@ -175,7 +176,7 @@ class ModelDesign:
             term_names=prior.terms,
             coefficients=prior.coefficients,
             cuts=prior.cut_priors(len(scale.levels)),
-            effects=tuple(DesignedEffect.of(e, view, prior.log_sds[e.name]) for e in existing),
+            effects=tuple(DesignedEffect.of(e, view, prior) for e in existing),
             coords=coords,
             counts=view.membership.offset**2,
             standards=standards,
