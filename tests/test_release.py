@@ -100,8 +100,32 @@ def test_a_release_is_checked_before_it_is_published() -> None:
     jobs = _workflow("release.yml")["jobs"]
     said = [step.get("run", "") for step in jobs["build"]["steps"]]
     assert said.index("python -m build") < said.index("python -m twine check --strict dist/*")
-    assert jobs["publish"]["needs"] == "build"
-    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert jobs["publish"]["needs"] == "attest"
+    assert jobs["attest"]["needs"] == "build"
+
+
+def test_workflows_have_the_least_permissions() -> None:
+    release = _workflow("release.yml")
+    assert release["permissions"] == {}
+    assert {name: job["permissions"] for name, job in release["jobs"].items()} == {
+        "build": {"contents": "read"},
+        "attest": {"id-token": "write", "attestations": "write"},
+        "publish": {"id-token": "write"},
+    }
+    assert _workflow("tests.yml")["permissions"] == {"contents": "read"}
+
+
+def test_actions_of_others_are_named_by_commit() -> None:
+    files = [*(ROOT / ".github").rglob("*.yml"), ROOT / "docs" / "how-to" / "ci.md"]
+    used = [line for path in files for line in re.findall(r"uses: (\S+@\S+.*)", path.read_text(encoding="utf-8"))]
+    others = [line for line in used if not line.startswith("probeval/")]
+    assert len(others) >= 10
+    assert [line for line in others if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}  # v[\d.]+", line)] == []
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        checkouts = [
+            s for j in _workflow(path.name)["jobs"].values() for s in j["steps"] if "checkout" in s.get("uses", "")
+        ]
+        assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
 def test_files_for_contributors_name_no_host_and_no_machine() -> None:

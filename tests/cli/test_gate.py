@@ -180,6 +180,19 @@ def test_the_action_fails_on_an_error(place, tmp_path):
     assert "Error: none" in summary
 
 
+def test_a_run_whose_name_begins_with_a_dash_is_a_file_to_the_action(place, tmp_path):
+    first, second = runs(place)
+    (place / "--help").write_bytes(first.read_bytes())
+    given = {
+        "baseline": str(second.relative_to(place)),
+        "metric": "P@5",
+        "qrels": "all.txt",
+        "folder": str(tmp_path / "out"),
+    }
+    ended, outputs, summary = run_action(place, tmp_path, new="--help", **given)
+    assert (ended, outputs.get("verdict")) == (4, "worse"), summary
+
+
 def test_the_action_is_whole():
     described = action()
     steps = described["runs"]["steps"]
