@@ -51,6 +51,7 @@ class StoreCheck(Result):
     store: Annotated[str, "Its name."]
     campaigns: Annotated[tuple[CampaignCheck, ...], "The check of each campaign."]
     faults: Annotated[tuple[str, ...], "Every fault, in a line."]
+    warnings: Annotated[tuple[str, ...], "What may be wrong though the store does not show it, such as a missing end."]
 
     @property
     def exit_code(self) -> int:
@@ -61,8 +62,9 @@ class StoreCheck(Result):
         return f"{self.store}, {counted(len(self.campaigns), 'campaign')}, {counted(len(self.faults), 'fault')}"
 
     def sentences(self) -> tuple[str, ...]:
-        """Every fault."""
-        return tuple(printable(f"Fault: {fault}.") for fault in self.faults) or ("No faults.",)
+        """Every fault and warning."""
+        faults = tuple(printable(f"Fault: {fault}.") for fault in self.faults) or ("No faults.",)
+        return faults + tuple(printable(f"Warning: {warning}.") for warning in self.warnings)
 
 
 def check_store(store: Store) -> StoreCheck:
@@ -74,6 +76,8 @@ def check_store(store: Store) -> StoreCheck:
     - A withdrawal names an earlier judgment of the same pair by the same person.
     - Every part that an event names is there, and its digest is right.
     - The latest snapshot can be read, and none includes an event beyond the end of the log.
+
+    A plain copy of an SQLite file in use has no fault, but lacks the events in the log beside it: that is a warning.
     """
     faults, known = store.integrity(), event_classes()
     campaigns = []
@@ -93,7 +97,7 @@ def check_store(store: Store) -> StoreCheck:
             )
         )
         faults += [f"campaign {name!r}: {each}" for each in found]
-    return StoreCheck(store.name, tuple(campaigns), tuple(faults))
+    return StoreCheck(store.name, tuple(campaigns), tuple(faults), tuple(store.warnings()))
 
 
 def _faults(store: Store, key: int, name: str) -> Iterator[str]:

@@ -33,7 +33,7 @@ def copy_store(source: str | Path, target: str | Path) -> StoreCheck:
             copy = Store(target, create=True)
             try:
                 origin.copy_to(copy)
-                return _sound(copy)
+                return replace(_sound(copy), warnings=tuple(origin.warnings()))
             finally:
                 copy.close()
         return _copied(origin, file)
@@ -54,7 +54,7 @@ def _copied(origin: Store, file: Path) -> StoreCheck:
         finally:
             copy.close()
         _publish(draft, file)
-        return replace(found, store=str(file))
+        return replace(found, store=str(file), warnings=tuple(origin.warnings()))
     finally:
         for end in ("", "-wal", "-shm"):
             Path(f"{draft}{end}").unlink(missing_ok=True)

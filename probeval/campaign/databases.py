@@ -22,11 +22,14 @@ __all__ = [
     "PATIENCE",
     "FileIdentity",
     "claim_file",
+    "mark_as_closed",
+    "mark_as_open",
     "open_postgres",
     "open_sqlite",
     "reason_of",
     "server_lock",
     "sqlite_file",
+    "was_left_open",
 ]
 
 PATIENCE = 10.0  # seconds to wait for another process that writes
@@ -158,6 +161,40 @@ def claim_file(file: Path) -> None:
     """Create a file that only this user can read and write, unless it exists; SQLite reports what is wrong with it."""
     with suppress(OSError):
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def mark_as_open(connection: sa.Connection) -> None:
+    """Write into the file, in the transaction under way, that events may lie in a log beside it."""
+    if connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal":
+        connection.exec_driver_sql(f"PRAGMA user_version = {IN_USE}")
+
+
+def mark_as_closed(file: Path) -> None:
+    """Write into a file that no one has open that all of its events are in it; where someone has, nothing is done."""
+    address = f"file:{quote(os.path.realpath(file))}?mode=rw"
+    with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True, timeout=0)) as alone:
+        alone.execute("PRAGMA locking_mode = EXCLUSIVE")
+        if alone.execute("PRAGMA user_version").fetchone() == (IN_USE,):
+            alone.execute("PRAGMA user_version = 0")
+
+
+def was_left_open(file: Path) -> bool:
+    """Whether a file was in use when it was last written, and its log is not beside it: a copy of the file alone."""
+    real = os.path.realpath(file)
+    for patience in (0.0, 0.05, 0.2):  # between the removal of the log and the mark, for one that closes just now
+        time.sleep(patience)
+        try:  # the file alone, through SQLite: reading it past SQLite would free the locks of this process
+            with closing(sqlite3.connect(f"file:{quote(real)}?mode=ro&immutable=1", uri=True)) as alone:
+                marked = alone.execute("PRAGMA user_version").fetchone() == (IN_USE,)
+        except sqlite3.Error:
+            return False  # opening it says what is wrong
+        log = Path(f"{real}-wal")  # those who only read it leave an empty one
+        if not marked or (log.exists() and log.stat().st_size):
+            return False
+    return True
+
+
+IN_USE = 1  # of SQLite's user_version, which the file has in its header
 
 
 def server_lock(file: Path, name: str) -> sqlite3.Connection:

@@ -13,10 +13,12 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, fields, replace
 from functools import cache
 from pathlib import Path
@@ -39,11 +41,14 @@ from probeval.campaign.databases import (
     DAMAGED,
     PATIENCE,
     FileIdentity,
+    mark_as_closed,
+    mark_as_open,
     open_postgres,
     open_sqlite,
     reason_of,
     server_lock,
     sqlite_file,
+    was_left_open,
 )
 from probeval.campaign.decisions import Decision, Outcome
 from probeval.campaign.events import (
@@ -388,11 +393,14 @@ class Store:
         self._lock = threading.Lock()  # SQLite makes waiting writers sleep; threads need not
         self._file = sqlite_file(self.url)
         self._identity: FileIdentity | None = None
+        self._end: Callable[[], object] = lambda: None  # also called when Python ends, for a store that was not closed
+        self._incomplete = self._marked = False  # see warnings() and _mark()
         self._ends: dict[int, tuple[int, str]] = {}  # the number and digest of the last event seen, by campaign
         if self._file is None:
             self.name, self._engine = open_postgres(self.url, read_only=read_only)
         else:
             self.name = str(self._file)
+            self._incomplete = was_left_open(self._file)
             self._engine = open_sqlite(self._file, create=create, read_only=read_only)
         self._writer = self._engine.execution_options(writing=True)
         self._set_up(create=create)
@@ -402,10 +410,9 @@ class Store:
 
     def close(self) -> None:
         """Close all connections."""
-        if self._identity is not None:
-            self._identity.close()
-            self._identity = None
+        self._end()
         self._engine.dispose()
+        self._identity, self._marked = None, False
 
     def campaigns(self) -> dict[str, int]:
         """The key of each campaign, by name."""
@@ -569,6 +576,16 @@ class Store:
             strays = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
         return [str(each) for each in found if each != "ok"] + [f"a row of {row[0]} has no campaign" for row in strays]
 
+    def warnings(self) -> list[str]:
+        """What may be wrong with the store, though nothing in it shows it."""
+        if not self._incomplete:
+            return []
+        return [
+            f"{self.name}: a clean end is missing. It was in use when this file was written, and no {self.name}-wal is "
+            "beside it: if this is a plain copy of the file, the latest events are in the original only. Make a backup "
+            "of that by 'probeval campaign backup'"
+        ]
+
     def copy_to(self, target: Store) -> None:
         """Copy all campaigns, as they are at one moment, into a store that has none, in one transaction."""
         with self._one_moment() as old, target._writing() as new:
@@ -668,15 +685,27 @@ class Store:
             raise StoreError(f"{self.name}: {BUSY}")
         try:
             with self._reported(), self._writer.begin() as connection:
+                if self._file is not None and not self._marked:
+                    mark_as_open(connection)
                 yield connection
+            if self._file is not None and not self._marked:
+                self._mark()
         finally:
             self._lock.release()
+
+    def _mark(self) -> None:
+        """Bring the mark of an open store, with the first events, from its log into the file, unless others read it."""
+        with suppress(sqlite3.Error), closing(self._engine.raw_connection()) as connection:
+            busy, frames, copied = connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            self._marked = not busy and frames == copied
 
     def _check_file(self) -> None:
         if self._file is None:
             return
         if self._identity is None:  # just opened, or used again after it was closed
             self._identity = FileIdentity(self._file, self._engine.raw_connection())
+            own = None if self.read_only else self._file
+            self._end = weakref.finalize(self, _give_back, self._identity, self._engine, own)
         self._identity.check()
 
     @contextmanager
@@ -748,6 +777,18 @@ class Store:
         for name, content in parts.items():
             row = {"campaign": campaign, "name": name, "content": content, "digest": digest_of(content)}
             connection.execute(sa.insert(PART).values(**row))
+
+
+def _give_back(identity: FileIdentity, engine: sa.Engine, own: Path | None) -> None:
+    """Close a file, and write into it that all of its events are in it, if it is the one that was opened to write."""
+    try:
+        identity.check()
+    except StoreError:
+        own = None
+    identity.close()
+    engine.dispose()
+    if own is not None:
+        mark_as_closed(own)
 
 
 class _TryAgainError(Exception):

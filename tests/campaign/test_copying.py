@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +18,7 @@ from probeval.campaign import Campaign, Store, check_store, copy_store
 from probeval.data import Collection, Scale
 from probeval.errors import StoreError
 from tests.campaign.conftest import on_both_databases
+from tests.cli.conftest import probeval  # noqa: F401
 
 
 def judged(campaign: Campaign, n: int = 5) -> None:
@@ -160,3 +165,50 @@ def test_a_damaged_page_is_found(file: Path):
         faults = (str(error),)
     assert faults
     assert all("\n" not in fault for fault in faults)
+
+
+def test_a_plain_copy_of_a_store_in_use_lacks_a_clean_end(file: Path, tmp_path: Path, probeval):  # noqa: F811
+    """The latest events are in the log beside the original."""
+    alone, both = tmp_path / "alone.db", tmp_path / "both.db"
+    with Campaign.open(file) as campaign:
+        campaign.answer("zoe", campaign.pool.label(2), grade=1)  # the mark reaches the file with the first event
+        campaign.answer("zoe", campaign.pool.label(3), grade=1)
+        shutil.copy(file, alone)
+        for end in ("", "-wal"):
+            shutil.copy(f"{file}{end}", f"{both}{end}")
+        events = len(campaign.log())
+    assert _warnings(file) == _warnings(both) == ()
+    (warning,) = _warnings(alone)
+    assert warning.startswith(f"{alone}: a clean end is missing.")
+    (found,) = _check(alone).campaigns
+    assert found.events == events - 1
+    checked = probeval("campaign", "check", alone)
+    assert checked.code == 0
+    assert f"Warning: {warning}." in checked.err
+    restored = probeval("campaign", "restore", alone, tmp_path / "restored.db")
+    assert restored.code == 0
+    assert f"Warning: {warning}." in restored.err
+    assert _warnings(tmp_path / "restored.db") == ()
+
+
+def test_a_store_that_is_never_closed_has_a_clean_end(file: Path, tmp_path: Path):
+    """Python closes it at its end."""
+    lines = [
+        "import sys",
+        "from probeval.campaign import Campaign",
+        "campaign = Campaign.open(sys.argv[1])",
+        "campaign.answer('zoe', campaign.pool.label(2), grade=1)",
+    ]
+    subprocess.run([sys.executable, "-c", "\n".join(lines), str(file)], check=True)
+    assert not Path(f"{file}-wal").exists()
+    assert _warnings(file) == ()
+
+
+def _check(file: Path):
+    store = Store(file, read_only=True)
+    with closing(store):
+        return check_store(store)
+
+
+def _warnings(file: Path) -> tuple[str, ...]:
+    return _check(file).warnings
