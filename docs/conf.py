@@ -11,6 +11,7 @@ sys.path.insert(0, str(HERE))
 
 import generate  # noqa: E402
 import listing  # noqa: E402
+import news  # noqa: E402
 import notebooks  # noqa: E402
 from docutils import nodes  # noqa: E402
 from docutils.utils.math import MathError  # noqa: E402
@@ -33,7 +34,13 @@ extensions = [
 ]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "**/.*", "reference/generated/notebook.md"]  # part of notebook.md
+exclude_patterns = [
+    "_build",
+    "**/.*",
+    "news",  # parts of the changelog, by way of news.md
+    "reference/generated/news.md",
+    "reference/generated/notebook.md",  # part of notebook.md
+]
 
 autosummary_generate = False
 autodoc_member_order = "bysource"
@@ -68,7 +75,8 @@ def _write_pages(app):
     folder = HERE / "reference" / "generated"
     folder.mkdir(parents=True, exist_ok=True)
     notebook = notebooks.page(notebooks.read())
-    for name, page in {**generate.pages(), "listing.md": listing.page(), "notebook.md": notebook}.items():
+    written = {"listing.md": listing.page(), "news.md": news.section("Unreleased"), "notebook.md": notebook}
+    for name, page in {**generate.pages(), **written}.items():
         path = folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != page:
             path.write_text(page, encoding="utf-8")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from datetime import date
 from pathlib import Path
@@ -26,9 +29,8 @@ def test_the_version_is_written_once() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", probeval.__version__)
 
 
-def test_the_changelog_has_what_is_coming_first_and_then_dated_versions() -> None:
-    coming, *past = re.findall(r"^## (.+)$", CHANGELOG, flags=re.MULTILINE)
-    assert coming == "Unreleased"
+def test_the_changelog_has_dated_versions() -> None:
+    past = re.findall(r"^## (.+)$", CHANGELOG, flags=re.MULTILINE)
     versions, dates = zip(*(heading.split(" - ") for heading in past), strict=True)
     assert versions[0] == probeval.__version__
     numbers = [tuple(map(int, version.split("."))) for version in versions]
@@ -40,6 +42,28 @@ def test_the_changelog_has_what_is_coming_first_and_then_dated_versions() -> Non
 def test_the_changelog_uses_the_usual_headings() -> None:
     kinds = set(re.findall(r"^### (.+)$", CHANGELOG, flags=re.MULTILINE))
     assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_news_become_a_section_of_the_changelog(tmp_path: Path) -> None:
+    for part in ("docs/news.py", "CHANGELOG.md"):
+        (tmp_path / part).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / part, tmp_path / part)
+    (tmp_path / "docs" / "news").mkdir()
+    (tmp_path / "docs" / "news" / "a-verb.added.md").write_text("**A verb.** It has\ntwo lines.\n")
+    (tmp_path / "docs" / "news" / "a-fault.fixed.md").write_text("A fault.\n")
+    subprocess.run([sys.executable, "docs/news.py", "9.0.0"], cwd=tmp_path, check=True)
+    written = (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8")
+    coming, rest = CHANGELOG.split("\n## ", 1)
+    section = "### Added\n- **A verb.** It has\n  two lines.\n\n### Fixed\n- A fault.\n"
+    assert written == f"{coming}\n## 9.0.0 - {date.today().isoformat()}\n\n{section}\n## {rest}"
+    assert list((tmp_path / "docs" / "news").iterdir()) == []
+
+
+def test_news_are_named_by_a_kind() -> None:
+    names = [path.name for path in (ROOT / "docs" / "news").iterdir()]
+    assert [
+        n for n in names if not re.fullmatch(r"[a-z0-9-]+\.(added|changed|deprecated|removed|fixed|security)\.md", n)
+    ] == []
 
 
 def test_the_citation_is_complete_and_of_this_version() -> None:
