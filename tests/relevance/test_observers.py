@@ -268,6 +268,21 @@ def test_numbers_of_an_unknown_name_that_favour_systems_change_little(seed):
     assert labelled.ranking().confidence < plain.ranking().confidence + 0.02
 
 
+def test_judgments_bring_back_a_judge_taken_for_noise():
+    """Three systems on ten queries: by themselves, labels equal to the grades are noise with more than .99."""
+    small = synthetic_campaign(seed=1, systems=3, queries=10, depth=DEPTH)
+    order = np.random.default_rng(1).permutation(len(small.judgments))
+    labels = LabelTable(small.judgments.pool, ("perfect",), small.judgments.grades().astype(float)[:, None])
+
+    def p_noise(judged):
+        qrels = small.judgments.take(np.sort(order[:judged])) if judged else None
+        evaluation = probeval.evaluate(small.runs, "DCG@10", qrels=qrels, labels=labels, scale=SCALE, draws=100)
+        return evaluation.trust().to_frame()["p_noise"][0]
+
+    assert p_noise(0) > 0.99
+    assert p_noise(50) < 0.05
+
+
 def test_two_runs_do_not_turn_a_known_judge():
     campaign = synthetic_campaign(seed=4, systems=6, queries=40, depth=DEPTH, docs=40)
     labels = noisy(campaign)

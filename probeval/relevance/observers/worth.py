@@ -43,6 +43,7 @@ SETTLED = 1e-4  # the largest step at the end
 LEAST_ERROR = 0.1  # the least error of a log variance: labels are not normal, so REML is too sure with many pairs
 LEAST_SLOPE_ERROR = 0.03  # the least error of a slope, in sds of the labels per sd of the term
 NEGLIGIBLE = 0.01  # a hypothesis below this probability has no setting: judgments cannot bring it back
+NEGLIGIBLE_SIGN = 1e-4  # the same, of the likeliest hypothesis of a sign: a few dozen judgments tell a sign
 SURE = 0.95  # the kind of a family is told at this probability: odds of 19 to 1
 SPREAD = 5  # pairs of points over slopes and biases by system; the hypotheses share them by their probabilities
 
@@ -331,8 +332,8 @@ def find_worth(
     beliefs = tuple(_belief(design, priors, f, level) for f, level in zip(families, levels, strict=True))
     best = tuple(belief[0][0] for belief in beliefs)
     cases = [(best, 1.0)]
-    for i, ((_, most), *others) in enumerate(beliefs):
-        cases += [((*best[:i], other, *best[i + 1 :]), p / most) for other, p in others if p >= NEGLIGIBLE]
+    for i, ((_, most), *others) in enumerate(map(_worth_a_setting, beliefs)):
+        cases += [((*best[:i], other, *best[i + 1 :]), p / most) for other, p in others]
     total = sum(weight for _, weight in cases)
     settings: list[Worth] = []
     log_slopes: tuple[Normal, ...] = ()
@@ -345,6 +346,13 @@ def find_worth(
         points = _points(x, covariance, problem.integrated(), int(SPREAD * weight / total))
         settings += [problem.worth(point, weight / total / len(points)) for point in points]
     return WorthPosterior(beliefs, tuple(settings), log_slopes)
+
+
+def _worth_a_setting(belief: Sequence[tuple[Hypothesis, float]]) -> list[tuple[Hypothesis, float]]:
+    # Labels of few pairs say little of their sign, and can make noise of a perfect judge. Judgments cannot bring back
+    # what is left out here, so the likeliest hypothesis of each sign stays while a few dozen of them may turn it.
+    likeliest = {hypothesis.sign: hypothesis for hypothesis, _ in reversed(belief)}
+    return [(h, p) for h, p in belief if p >= (NEGLIGIBLE_SIGN if h is likeliest[h.sign] else NEGLIGIBLE)]
 
 
 def hypotheses_of(priors: ObserverPriors, family: Family) -> list[tuple[Hypothesis, float]]:
