@@ -118,6 +118,17 @@ def shared(shared_folder: Callable[[str, Callable[[Path], object]], Path]) -> Ca
     return value
 
 
+@pytest.fixture(autouse=True, scope="session")
+def short_forecasts() -> Iterator[None]:
+    """Reports look ahead by one path of twenty judgments: most of their time would be the forecast."""
+    from probeval.reports import results
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(results, "PATHS", 1)
+        patch.setattr(results, "AHEAD", 20)
+        yield
+
+
 @pytest.fixture(scope="session")
 def small() -> Collection:
     """A synthetic campaign: 6 systems, 5 queries, 8 ranks, every pair judged on 0-2."""

@@ -444,6 +444,7 @@ def best_of_three(tmp_path: Path) -> Iterator[Path]:
     sys.modules.pop("imported_three", None)
 
 
+@pytest.mark.slow
 def test_a_kind_of_question_is_a_file_and_a_template(best_of_three, small, tmp_path):
     pytest.importorskip("starlette")
     from probeval.web import Board, Document, Limiter, Roster, application

@@ -150,7 +150,8 @@ def test_installed_package_is_the_wheels_own(installed: Path, tmp_path: Path) ->
 
 
 def test_demo_runs_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
-    code = "import sys; from probeval.cli import demo, main; demo.QUERIES = 10; "
+    code = "import sys; from probeval.cli import demo, main; from probeval.reports import results; "
+    code += "demo.QUERIES = 10; results.PATHS = 1; "
     code += "sys.argv = ['probeval', 'demo', '--judgments', '4']; main()"
     done = _python(installed, tmp_path, code)
     assert done.returncode == 0, done.stderr

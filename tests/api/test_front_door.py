@@ -37,6 +37,7 @@ def test_every_exception_is_at_the_top():
     assert set(kinds) <= set(probeval.__all__)
 
 
+@pytest.mark.slow
 def test_names_load_when_they_are_used():
     code = (
         "import sys, probeval\n"

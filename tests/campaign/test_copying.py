@@ -191,6 +191,7 @@ def test_a_plain_copy_of_a_store_in_use_lacks_a_clean_end(file: Path, tmp_path: 
     assert _warnings(tmp_path / "restored.db") == ()
 
 
+@pytest.mark.slow
 def test_a_store_that_is_never_closed_has_a_clean_end(file: Path, tmp_path: Path):
     """Python closes it at its end."""
     lines = [

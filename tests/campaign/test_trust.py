@@ -443,6 +443,7 @@ def test_a_clock_that_goes_backwards_loses_nothing(campaign: Campaign, clock: Cl
     assert campaign.status().judgments == 2
 
 
+@pytest.mark.slow
 def test_two_processes_migrate_a_store_once(tmp_path: Path):
     old = Path(__file__).parents[1] / "compatibility" / "schema1.sqlite"
     place = Path(shutil.copy(old, tmp_path / "old.db"))

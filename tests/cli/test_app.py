@@ -57,6 +57,7 @@ def test_what_may_be_repeated_still_may(probeval, tmp_path):
     assert result.code == 0, result.err
 
 
+@pytest.mark.slow
 def test_a_module_that_runs():
     done = subprocess.run([sys.executable, "-m", "probeval", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"probeval {__version__}\n"

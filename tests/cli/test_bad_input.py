@@ -251,6 +251,7 @@ def test_wrong_usage_comes_with_advice(probeval, arguments, advice):
     assert advice in said.err
 
 
+@pytest.mark.slow
 def test_a_real_process_shows_no_traceback(put, good):
     bad = put("bad", RUN + "q1 Q0 d9 3 high t\n")
     command = [sys.executable, "-c", "from probeval.cli import main; main()"]

@@ -229,6 +229,7 @@ def test_creating_twice_is_refused_and_changes_nothing(probeval: Run, store: str
     assert probeval("campaign", "export", store, "--format", "log").out == before
 
 
+@pytest.mark.slow
 def test_without_sqlalchemy_one_line_says_what_to_install():
     code = (
         "import sys; sys.modules['sqlalchemy'] = None; sys.argv = ['probeval', 'campaign', 'status', 'none.db']; "

@@ -144,6 +144,7 @@ def test_another_process_gives_the_same_bytes_and_tables_show_what_csv_has(probe
     assert max(map(len, here.out.splitlines())) <= WIDTH
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     line = f"{sys.executable} -c 'from probeval.cli import main; main()' schema demo"
     done = subprocess.run(

@@ -268,6 +268,7 @@ def test_pictures(probeval, folder, tmp_path):
     assert said.out == probeval("evaluate", folder / "runs", *INDEPENDENT, "--metric", "DCG@5").out
 
 
+@pytest.mark.slow
 def test_same_seed_same_bytes(probeval, folder, tmp_path):
     arguments = [
         "evaluate",

@@ -147,6 +147,7 @@ def run_action(place: Path, own: Path, **given: str) -> tuple[int, dict[str, str
     return done.returncode, lines, (summary.read_text() if summary.exists() else "") + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("qrels", "more", "code", "verdict"),
     [
@@ -174,12 +175,14 @@ def test_the_action_ends_as_the_gate_does(place, tmp_path, qrels, more, code, ve
 EXITS = {"worse": 4, "not worse": 0, "undecided": 3}
 
 
+@pytest.mark.slow
 def test_the_action_fails_on_an_error(place, tmp_path):
     ended, outputs, summary = run_action(place, tmp_path, new="none", baseline="none", metric="P@5")
     assert (ended, outputs) == (1, {})
     assert "Error: none" in summary
 
 
+@pytest.mark.slow
 def test_a_run_whose_name_begins_with_a_dash_is_a_file_to_the_action(place, tmp_path):
     first, second = runs(place)
     (place / "--help").write_bytes(first.read_bytes())

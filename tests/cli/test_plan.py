@@ -34,6 +34,7 @@ def test_a_plan_without_judgments(probeval, campaign):
     assert "Judge about 50 pairs at random (probeval next RUNS --policy random) and plan again with --qrels" in said.err
 
 
+@pytest.mark.slow
 def test_a_picture_and_a_table(probeval, campaign, tmp_path):
     said = probeval(
         "plan", campaign / "runs", "--metric", "DCG@2", "--scale", "graded:2", "--plot", tmp_path / "plan.png"

@@ -57,6 +57,7 @@ def test_remarks_are_said_once(probeval, tmp_path):
     assert "RBP(p=0.9)" in said.out
 
 
+@pytest.mark.slow
 def test_a_report_and_pictures(probeval, folders, tmp_path):
     picture, page = tmp_path / "pools.svg", tmp_path / "pools.html"
     said = probeval("pool", *folders, "--metric", "AP", "--plot", picture, "--report", page, "--test", "sign")

@@ -191,6 +191,7 @@ def test_what_a_verb_prints_is_what_its_schema_says(case: str, folder: Path, pro
     check(verb, json.loads(said.out))
 
 
+@pytest.mark.slow
 def test_a_campaign_prints_what_its_schemas_say(
     folder: Path, probeval: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ def test_a_study_without_answers(probeval: Run, runs: Path, qrels: Path):
     assert "0 of 9 questions answered: 0 answers." in status.err
 
 
+@pytest.mark.slow
 def test_a_study_has_the_verbs_of_a_campaign(
     probeval: Run, runs: Path, qrels: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

@@ -97,6 +97,7 @@ def test_judging_goes_on_in_a_store(campaign, name):
     assert campaign.refresh().judged == CAMPAIGNS[name]["judged"] + 1
 
 
+@pytest.mark.slow
 def test_a_store_gives_the_same_scores(campaign, name):
     found = []
     for seed in range(SEEDS):
@@ -177,6 +178,7 @@ def test_a_study_of_schema_2_says_what_it_said_and_goes_on(tmp_path):
         assert study.export("lists") == expected["answers"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", CARDS)
 def test_a_card_gives_the_same_scores(card, tmp_path):
     model = read_card(FOLDER / card).model

@@ -78,6 +78,7 @@ def assert_same_scores(a: probeval.Evaluation, b: probeval.Evaluation) -> None:
     assert a.ranking.order == b.ranking.order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("metric", "parts"), [("DCG@5", (1, 3, 7)), ("nDCG@5", (7,))])
 def test_partitions_give_what_memory_gives(campaign, folders, metric, parts):
     whole = probeval.evaluate(campaign, metric, draws=50)
@@ -195,6 +196,7 @@ def without_labels(said):
     return [sentence for sentence in said if not sentence.startswith("Labels: ")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("metric", ["DCG@5", "nDCG@5"])
 def test_processes_give_for_plain_runs_what_memory_gives(plain, metric, jobs):
@@ -252,6 +254,7 @@ def test_the_report_of_plain_runs_in_processes_is_written(in_processes, tmp_path
     assert "DCG@5" in written.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_another_measure_in_processes(whole_plain, in_processes):
     assert_same_scores(in_processes.by("P@5"), whole_plain.by("P@5"))
 
@@ -288,6 +291,7 @@ def test_pairs_and_comparisons_of_plain_runs_in_processes(plain):
     assert without_labels(compared.sentences()) == without_labels(compared_.sentences())
 
 
+@pytest.mark.slow
 def test_users_and_a_new_query_are_of_all_queries(plain):
     compared, compared_ = (
         probeval.compare(plain, "DCG@5", new_query=True, draws=50, **how) for how in ({"jobs": 2}, {})

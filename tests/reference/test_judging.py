@@ -67,6 +67,7 @@ def at(held, in_batches):
     return lambda n: judging.begin().after(answers.judge(held, in_batches.order[:n]))
 
 
+@pytest.mark.slow
 def test_in_batches_of_twenty(in_batches):
     assert [in_batches.reaches(level) for level in (0.90, 0.95)] == [1340, 2060]
     # Urbano and Schedl (2012): no swap of significantly different systems at .95, with Tukey's test as in MIREX.

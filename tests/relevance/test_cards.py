@@ -72,6 +72,7 @@ def test_written_and_read_back(card, tmp_path):
     assert (tmp_path / "mine" / "README.md").read_text(encoding="utf-8") == card.readme()
 
 
+@pytest.mark.slow
 def test_a_fresh_process_predicts_the_same(card, campaign, tmp_path):
     write_campaign(campaign, tmp_path / "campaign")
     write_card(card, tmp_path / "mine")

@@ -216,6 +216,7 @@ def test_log_likelihood_is_that_of_the_level_probabilities():
     assert far[0, 0] == pytest.approx(-800.0)
 
 
+@pytest.mark.slow
 def test_the_pymc_model_has_the_models_log_posterior(design, prior, judged):
     layout = SampledPairs.of(design, judged)
     model = pymc_model(layout)

@@ -134,6 +134,7 @@ def test_blocks_of_any_size_give_the_same_draws(design, judged):
         np.testing.assert_array_equal(np.concatenate([local[name] for local, _ in parts]), values)
 
 
+@pytest.mark.slow
 def test_relevance_without_judgments_has_the_moments_that_labels_give(design):
     # At one setting of the worth and of the campaign's parameters: the mean and variance of x given labels.
     fit = made_up(design, np.full(len(design.pool), -1, dtype=np.int16), 1)

@@ -158,6 +158,7 @@ def test_the_share_of_spreads_that_scores_determine_follows_their_number():
     )
 
 
+@pytest.mark.slow
 def test_arviz_has_all_groups_and_predictions_follow_their_parameters(made):
     data = made.to_arviz()
     groups = ("prior", "prior_predictive", "posterior", "posterior_predictive", "log_likelihood", "sample_stats")

@@ -82,6 +82,7 @@ def test_a_campaign_without_a_judgment_has_a_report(small: Collection, tmp_path:
     assert "Assessors" in [section.title for section in page.sections]
 
 
+@pytest.mark.slow
 def test_progress_goes_over_milestones_and_sections(campaign: Campaign, page: Page) -> None:
     heard = Heard()
     made = report_campaign(campaign, command="probeval report mine.db", reporter=heard)

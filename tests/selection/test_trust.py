@@ -151,6 +151,7 @@ def test_too_few_judgments_say_nothing_of_the_agreement(campaign):
     assert found.trust().agreements == ()
 
 
+@pytest.mark.slow
 def test_earlier_labels_and_texts(campaign):
     now, before = labels_of(campaign, 1), labels_of(campaign, 2)
     pool = campaign.runs.top(DEPTH).pool
@@ -166,6 +167,7 @@ def test_earlier_labels_and_texts(campaign):
         report(replace(judged(campaign, 100), labels=now), earlier=other)
 
 
+@pytest.mark.slow
 def test_kin_that_is_favoured_is_found_and_kin_that_is_not_is_not(campaign):
     fair = labels_of(campaign, 1)
     runs = campaign.runs
@@ -181,6 +183,7 @@ def test_kin_that_is_favoured_is_found_and_kin_that_is_not_is_not(campaign):
     assert kin.lower <= 0 <= kin.upper
 
 
+@pytest.mark.slow
 def test_which_labels_may_be_used(campaign):
     good = replace(judged(campaign, 200), labels=labels_of(campaign, 1))
     estimate = probeval.evaluate(good, f"DCG@{DEPTH}", model="hierarchical", scale="graded:2").estimate
@@ -233,6 +236,7 @@ def test_pairs_for_the_labels_are_other_pairs_half_of_them_drawn(campaign):
     assert set(found.pairs) != set(goal_state(given, "ranking", stop="budget=1000").pairs)
 
 
+@pytest.mark.slow
 def test_no_pair_is_needed_once_labels_are_known_to_be_good_enough_or_not(campaign):
     given = replace(judged(campaign, 200), labels=labels_of(campaign, 1))
     sure, unsure = (goal_state(given, goal, stop="confidence=.95") for goal in ("trust:.2", "trust:.99"))

@@ -45,6 +45,7 @@ def test_it_looks_no_further_than_asked(state):
     assert forecast(state, target=1.0, most=20, paths=1).judged[-1] == state.scores.judged + 20
 
 
+@pytest.mark.slow
 def test_noise_leaves_something_open(state):
     sure, noisy = (forecast(state, target=1.0, paths=2, noise=noise) for noise in (0.0, 0.3))
     assert noisy.halfwidth[:, -1].min() > sure.halfwidth[:, -1].max() + 1e-3
@@ -82,6 +83,7 @@ def test_what_is_reached_needs_nothing():
     assert ahead.needed(0.95) == {"judgments": 30.0, "lower": 30.0, "upper": 30.0}
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_course_whoever_shares_the_work(state):
     again = {"paths": 2, "target": 0.8, "most": 40}
     one, two, shared = (forecast(state, rng=np.random.default_rng(4), n_jobs=n, **again) for n in (1, 1, 2))

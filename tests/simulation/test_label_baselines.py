@@ -122,6 +122,7 @@ REAL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "column", "as_zero", "as_past"), REAL)
 def test_labels_of_language_models_as_judgments(data, name, column, as_zero, as_past):
     if not (data / name).is_dir():

@@ -62,6 +62,7 @@ def test_more_queries_are_all_of_them_and_copies_that_nobody_judged(campaign):
     np.testing.assert_array_equal(said[pairs[copy]], said[pairs[original]])
 
 
+@pytest.mark.slow
 def test_the_cheapest_that_meets_the_target_comes_first(pilot, model):
     result = plan(
         pilot, model, "DCG@3", scale=Scale.graded(2), targets="confidence=.8,erho2=.5",
@@ -101,6 +102,7 @@ def test_what_cannot_be_reached_is_said(pilot, model):
     assert result.to_dict()["reached"] is False
 
 
+@pytest.mark.slow
 def test_disagreement_takes_more_judgments_and_assessors_more_still(pilot, model):
     asked = {"metric": "DCG@4", "scale": Scale.graded(2), "targets": "halfwidth=.06", "paths": 2}
     sure, noisy = (plan(pilot, model, variants=Variants(disagreement=d), **asked).options[0] for d in (0.0, 0.2))

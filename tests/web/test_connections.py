@@ -223,6 +223,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return made, key
 
 
+@pytest.mark.slow
 def test_handshakes_that_do_not_end(certificate: tuple[Path, Path]):
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(*certificate)
