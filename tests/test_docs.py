@@ -83,9 +83,13 @@ def _blocks(text: str) -> list[Block]:
     return blocks
 
 
-def _has_code(page: Path) -> bool:
-    """Whether a page has blocks of a language that is run."""
-    return any(block.language in ("python", "bash") for block in _blocks(page.read_text(encoding="utf-8")))
+def _pages_with_code() -> list[Path]:
+    """The pages that have something to run, those with most of it first: a long test at the end leaves cores idle."""
+
+    def size(page: Path) -> int:
+        return sum(len(b.code) for b in _blocks(page.read_text(encoding="utf-8")) if b.language in ("python", "bash"))
+
+    return sorted(filter(size, PAGES), key=size, reverse=True)
 
 
 def _run_command(line: str) -> None:
@@ -142,7 +146,7 @@ def _check(page: Path, *, long: bool) -> None:
 
 
 @pytest.mark.pages
-@pytest.mark.parametrize("page", filter(_has_code, PAGES), ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("page", _pages_with_code(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_code_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     _check(page, long=False)
