@@ -1,7 +1,7 @@
 """Write docs/evidence-ideal.md: `python examples/ideal_evidence.py DATA KEEP [PART...]`.
 
 Finished work is kept in the folder KEEP, so that a broken run resumes where it stopped; models of relevance fitted by
-`examples/judging_evidence.py` are used if they are there. Parts: `two`, `tried`; both when none is named.
+`examples/judging_evidence.py` are used if they are there. Parts: `base`, `two`, `tried`; all when none is named.
 """
 
 import sys
@@ -30,6 +30,11 @@ DRAWS = {"trec-dl2020-passage": 30, "trec-dl2019-passage": 15, "clef-ehealth2018
 DEEP = [name for name, depth in CAMPAIGNS.items() if depth >= 10]  # judged to the cutoff of the measure
 TRIED = 5  # draws of runs, where everything is judged
 MANY = 20  # systems of a campaign that counts as large
+BASES = ("trec8-adhoc", "clef-ehealth2014", "clef-ehealth2015", "clef-ehealth2018-irtask1")
+BASED = ("AP@10", "R@10", "nDCG@10", "Rprec", "AP")  # relative to documents beyond the list
+SHARES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)  # of the pool, judged
+SEEDS = 2
+CUT = 10  # ranks of the pool of the measures that are cut
 LEAD = f"""# Evidence: what a score is relative to
 
 Written by `examples/ideal_evidence.py`. {RUNS} random runs of a campaign are evaluated by {METRIC}, with its other runs
@@ -115,6 +120,44 @@ class Work(Replays):
             return out
 
         return self.kept(f"tried-{name}-{draw}", look)
+
+    def bases(self, name: str, seed: int) -> dict[tuple[str, float, str], list[Found]]:
+        """Return what is found for all systems of a campaign, by measure, share judged and way of taking the base."""
+
+        def look():
+            campaign, rng = self.campaign(name), np.random.default_rng([SEED, seed])
+            share = judged_share(campaign.runs, campaign.judgments, CUT)
+            systems = [campaign.runs.systems[i] for i in np.flatnonzero(share > 0.99)]
+            whole = replace(campaign, runs=campaign.runs.select(systems))
+            order = rng.permutation(len(whole.problem(depth=CUT).pool))
+            out = {}
+            for metric in BASED:
+                out |= self._by_base(name, whole, metric, order, rng)
+            return out
+
+        return self.kept(f"bases-{name}-{seed}", look)
+
+    def _by_base(self, name: str, whole: Collection, metric: str, order, rng):
+        truth = measure(whole.runs, whole.judgments, metric, scale=whole.scale()).values.mean(axis=1)
+        cut, deep = parse(metric).cutoff, whole.runs.depth
+        blind, outside = replace(whole, judgments=None), self.outside(name)
+        pool = whole.problem(depth=cut or deep).pool
+        order = order if cut else rng.permutation(len(pool))
+        out = {}
+        ways = {"pool": (cut or deep, None), "outside": (cut or deep, outside)}
+        ways |= {f"pool to {deep}": (deep, None)} if cut else {}
+        for way, (depth, model) in ways.items():
+            at = Judging.of(blind, self.model(name), metric, depth=depth, scale=whole.scale(), outside=model, seed=SEED)
+            for share in SHARES:
+                chosen = pool.take(np.isin(np.arange(len(pool)), order[: round(share * len(pool))]))
+                state = at.state(whole.judgments.on(chosen))
+                low, high = state.scores.intervals(LEVEL)
+                mean, sure = state.scores.mean, state.ranking.confidence
+                out[metric, share, way] = [
+                    Found(float(low[s] <= truth[s] <= high[s]), high[s] - low[s], mean[s] - truth[s], sure, np.nan)
+                    for s in range(len(truth))
+                ]
+        return out
 
 
 def judging(collection: Collection, model: Predicts, outside: OutsideModel | None, *, scale) -> Judging:

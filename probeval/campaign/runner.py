@@ -119,6 +119,7 @@ class ModelRunner:
             tendencies=self._tendencies(state),
             answering=judged.estimate.answers_used.assessors,
             uses_answers=isinstance(judged.judging.model, Hierarchical),
+            independent=judged.scores.independent,
         )
 
     def _forecast(self, judged: JudgingState, state: State) -> TargetForecast | None:
