@@ -16,6 +16,7 @@ import pandas as pd
 from evidence import CAMPAIGNS, DOCS, Targets, do_all, others, table
 from replays import Replays
 
+from probeval.arrays import Floats
 from probeval.data import Collection, read_campaign
 from probeval.data.collection import judged_share
 from probeval.metrics import measure, parse
@@ -31,9 +32,8 @@ DEEP = [name for name, depth in CAMPAIGNS.items() if depth >= 10]  # judged to t
 TRIED = 5  # draws of runs, where everything is judged
 MANY = 20  # systems of a campaign that counts as large
 BASES = ("trec8-adhoc", "clef-ehealth2014", "clef-ehealth2015", "clef-ehealth2018-irtask1")
-BASED = ("AP@10", "R@10", "nDCG@10", "Rprec", "AP")  # relative to documents beyond the list
-SHARES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)  # of the pool, judged
-SEEDS = 2
+BASED = ("AP@10", "R@10", "nDCG@10", "Rprec")  # relative to documents beyond the list
+SHARES = (0.0, 0.1, 0.3, 1.0)  # of the pool, judged at random
 CUT = 10  # ranks of the pool of the measures that are cut
 LEAD = f"""# Evidence: what a score is relative to
 
@@ -85,6 +85,7 @@ class Work(Replays):
 
         def look():
             pair, model = self.pair(name, draw), self.model(name)
+            truth = true_scores(pair)
             blind = partial(judging, replace(pair, judgments=None), model, scale=pair.scale())
             states: dict[str, Callable[[Judging], JudgingState]] = {
                 "nothing": lambda j: j.begin(),
@@ -93,7 +94,7 @@ class Work(Replays):
             }
             ways = {"pool": None, "outside": self.outside(name)}
             return {
-                state: {way: found(at(blind(model)), pair) for way, model in ways.items()}
+                state: {way: found(at(blind(model)), truth) for way, model in ways.items()}
                 for state, at in states.items()
             }
 
@@ -104,6 +105,7 @@ class Work(Replays):
 
         def look():
             pair, model = self.pair(name, draw), FallbackModel([Uniform()])
+            truth = true_scores(pair)
             every = self.outside(name)
             variants = {
                 "pool alone": None,
@@ -116,48 +118,36 @@ class Work(Replays):
             out = {}
             for variant, outside in variants.items():
                 at = judging(blind, model, outside, scale=pair.scale())
-                out[variant] = found(at.state(pair.judgments.on(at.pool)), pair)
+                out[variant] = found(at.state(pair.judgments.on(at.pool)), truth)
             return out
 
         return self.kept(f"tried-{name}-{draw}", look)
 
-    def bases(self, name: str, seed: int) -> dict[tuple[str, float, str], list[Found]]:
-        """Return what is found for all systems of a campaign, by measure, share judged and way of taking the base."""
+    def bases(self, name: str, metric: str) -> dict[tuple[float, str], list[Found]]:
+        """Return what is found for all systems of a campaign, by share judged and way of taking the recall base."""
 
         def look():
-            campaign, rng = self.campaign(name), np.random.default_rng([SEED, seed])
+            campaign = self.campaign(name)
             share = judged_share(campaign.runs, campaign.judgments, CUT)
             systems = [campaign.runs.systems[i] for i in np.flatnonzero(share > 0.99)]
             whole = replace(campaign, runs=campaign.runs.select(systems))
-            order = rng.permutation(len(whole.problem(depth=CUT).pool))
+            truth = measure(whole.runs, whole.judgments, metric, scale=whole.scale()).values.mean(axis=1)
+            deep, blind = whole.runs.depth, replace(whole, judgments=None)
+            cut = parse(metric).cutoff or deep
+            pool = whole.problem(depth=cut).pool
+            order = np.random.default_rng(SEED).permutation(len(pool))
+            ways = {"pool": (cut, None), "outside": (cut, self.outside(name))}
+            ways |= {f"pool to {deep}": (deep, None)} if cut < deep else {}
             out = {}
-            for metric in BASED:
-                out |= self._by_base(name, whole, metric, order, rng)
+            for way, (depth, outside) in ways.items():
+                settings = {"depth": depth, "scale": whole.scale(), "outside": outside, "seed": SEED, "draws": 300}
+                at = Judging.of(blind, self.model(name), metric, **settings)
+                for share in SHARES:
+                    chosen = pool.take(np.isin(np.arange(len(pool)), order[: round(share * len(pool))]))
+                    out[share, way] = found(at.state(whole.judgments.on(chosen)), truth)
             return out
 
-        return self.kept(f"bases-{name}-{seed}", look)
-
-    def _by_base(self, name: str, whole: Collection, metric: str, order, rng):
-        truth = measure(whole.runs, whole.judgments, metric, scale=whole.scale()).values.mean(axis=1)
-        cut, deep = parse(metric).cutoff, whole.runs.depth
-        blind, outside = replace(whole, judgments=None), self.outside(name)
-        pool = whole.problem(depth=cut or deep).pool
-        order = order if cut else rng.permutation(len(pool))
-        out = {}
-        ways = {"pool": (cut or deep, None), "outside": (cut or deep, outside)}
-        ways |= {f"pool to {deep}": (deep, None)} if cut else {}
-        for way, (depth, model) in ways.items():
-            at = Judging.of(blind, self.model(name), metric, depth=depth, scale=whole.scale(), outside=model, seed=SEED)
-            for share in SHARES:
-                chosen = pool.take(np.isin(np.arange(len(pool)), order[: round(share * len(pool))]))
-                state = at.state(whole.judgments.on(chosen))
-                low, high = state.scores.intervals(LEVEL)
-                mean, sure = state.scores.mean, state.ranking.confidence
-                out[metric, share, way] = [
-                    Found(float(low[s] <= truth[s] <= high[s]), high[s] - low[s], mean[s] - truth[s], sure, np.nan)
-                    for s in range(len(truth))
-                ]
-        return out
+        return self.kept(f"base-{name}-{metric}", look)
 
 
 def judging(collection: Collection, model: Predicts, outside: OutsideModel | None, *, scale) -> Judging:
@@ -171,8 +161,11 @@ def _chosen(state: JudgingState, pair: Collection):
     return pair.judgments.on(wanted)
 
 
-def found(state: JudgingState, pair: Collection) -> list[Found]:
-    truth = measure(pair.runs, pair.judgments, METRIC, scale=pair.scale()).values.mean(axis=1)
+def true_scores(pair: Collection) -> Floats:
+    return measure(pair.runs, pair.judgments, METRIC, scale=pair.scale()).values.mean(axis=1)
+
+
+def found(state: JudgingState, truth: Floats) -> list[Found]:
     low, high = state.scores.intervals(LEVEL)
     sure, best = float(state.ranking.confidence), int(np.argmax(state.scores.mean))
     right = float(truth[best] >= truth.max() - 1e-12)
