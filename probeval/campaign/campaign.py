@@ -57,6 +57,7 @@ from probeval.campaign.runner import ModelRunner
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, concerns_models
+from probeval.campaign.statement import Statement, statement_of
 from probeval.campaign.status import Status, status_of
 from probeval.campaign.topics import TopicList, topics_of
 from probeval.data.collection import Collection
@@ -617,6 +618,35 @@ class Campaign(Described):
         """The model against the pairs that were drawn at random, given the judgments so far. Runs the model."""
         state = self.state
         return self._model_runner(state).audit(state)
+
+    def digest(self, number: int) -> str:
+        """The digest of an event, by its number. It depends on all events before it: published, it commits to them."""
+        return self._log.store.digest(self._log.key, number)
+
+    def statement(self, *, appeal: str = "", level: float = 0.95) -> Statement:
+        """What to publish for participants: the rule as registered, changes, the stop, what is decided. Runs the model.
+
+        Parameters
+        ----------
+        appeal
+            How participants appeal; by default a general text.
+        level
+            The confidence from which on a comparison is decided.
+        """
+        state = self.state
+        if not self.has_runs:
+            raise CampaignError(f"{self.setup.name!r} compares no systems: there is nothing to state.")
+        events = [event for event in self.log() if event.number <= state.number]
+        runner = self._model_runner(state)
+        return statement_of(
+            self.status(),
+            runner.judging_state(state),
+            events,
+            audit=runner.audit(state),
+            digests=(self.digest(1), self.digest(state.number)),
+            appeal=appeal,
+            level=level,
+        )
 
     def refresh(self, *, forecast: bool = False) -> ModelSnapshot:
         """Run the model on the judgments so far and keep the results in the store.

@@ -6,7 +6,6 @@ import platform
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pandas as pd
 
-from probeval.display import Table
+from probeval.display import Table, moment
 from probeval.errors import ModelError, ProbevalError, ProbevalWarning
 from probeval.relevance import Choice, Hierarchical, choose_model
 from probeval.reporting import SILENT, Reporter
@@ -300,7 +299,7 @@ def report_campaign(
             "policy and goal": f"{setup.policy}, {setup.goal}",
             "stopping rule": setup.stopping,
             "one grade of several": setup.rule,
-            "events in the log": f"{status.events:,}, the last {datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC",
+            "events in the log": f"{status.events:,}, the last {moment(last)}",
         },
         reporter=reporter,
     )
