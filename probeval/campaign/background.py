@@ -27,7 +27,7 @@ REST = 60.0  # seconds at most before a worker that was killed is replaced
 NICE, NICEST = 5, 19  # of snapshots and of forecasts: snapshots come first where both share a processor
 
 
-class Worker:
+class ModelProcess:
     """A process for one kind of work, one piece at a time. It is started when there is some, and again if it dies.
 
     Parameters
@@ -113,7 +113,7 @@ class Refresher:
     ) -> None:
         self._campaign, self._pause, self._tell = campaign, pause, tell
         self._snapshots, self._forecasts = (
-            Worker(start or partial(own_process, nice), pause) for nice in (NICE, NICEST)
+            ModelProcess(start or partial(own_process, nice), pause) for nice in (NICE, NICEST)
         )
         self._tried = 0  # the last event of the latest attempt: a failed fit is not repeated on the same events
         self._quiet = 0  # the checks since then
