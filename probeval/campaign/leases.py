@@ -40,7 +40,7 @@ __all__ = [
     "topics_for",
 ]
 
-REPEAT_AFTER = 20  # own answers in between, so that an answer is not simply remembered
+REPEAT_AFTER = 10  # own answers in between, so that an answer is not simply remembered
 WAITS = 20  # tasks for which a check waits for a question in whose place it can come
 
 
