@@ -315,7 +315,7 @@ def status_of(
         gold_orders=len(state.known(COMPARISON)),
         settled=len(state.settled) - len(state.adjudicated),
         contested=len(state.disagreements) - len(state.contested(GRADE)),
-        adjudicated=sum(question.kind == GRADE and question not in state.gold for question in state.settled),
+        adjudicated=sum(not event.is_gold for event in state.adjudicated.values()),
         disagreements=len(state.contested(GRADE)),
         flagged=len(state.flags),
         leased=sum(bool(state.holders(question, now)) for question in state.leases),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["paragraph", "report_campaign", "report_evaluation", "reproduction"]
 
+HALF = 0.5  # who leads is more likely than not to be the best
 UNNAMED = "campaign"  # the default name of a campaign
 ROUTES = {
     "draws": "joint draws of grades; intervals are quantiles of the draws",
@@ -151,8 +152,10 @@ def _lead(found: ReportResults) -> str:
         text = f"No two systems can be distinguished yet ({scores.judged:,} of {scores.pool:,} pairs judged). "
         text += f"{highest} by {where}, {scores[first].mean():.3f}{', and' if likely == first else f'; {likely}'} is "
         return f"{text}most likely to be the best ({p:.0%}).{_beyond(found)}"
-    if likely == first:
+    if likely == first and p > HALF:
         text = f"{first} leads {len(order)} systems by {where}, and is the best on these queries with "
+    elif likely == first:
+        text = f"{highest} of {len(order)} systems by {where}, and is the most likely to be the best, with "
     else:
         text = f"{highest} of {len(order)} systems by {where}; {likely} is most likely to be the best, with "
     near = int((~verdict.decided[scores.order[0]]).sum()) - 1
@@ -181,7 +184,8 @@ def _figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
     scores, ranking = found.scores, found.ranking
     first = ranking.order[0]
     low, high = scores[first].interval(found.level)
-    leads = len(ranking.order) == 1 or (found.verdict.decided.any() and _likeliest(found)[0] == first)
+    likely, p = _likeliest(found)
+    leads = len(ranking.order) == 1 or (found.verdict.decided.any() and likely == first and p > HALF)
     figures = [
         (
             "leader" if leads else "highest expected score",

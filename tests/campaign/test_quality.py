@@ -17,6 +17,7 @@ from scipy import stats
 
 from probeval.campaign import Adjudicated, Campaign, GoldChanged, Judged, Leased, State, TaskPurpose, check_store, fold
 from probeval.campaign.assessors import ALARM, compare_on_gold, p_worse, share_interval
+from probeval.campaign.exchange import export_rows
 from probeval.campaign.leases import REPEAT_AFTER, task_purpose
 from probeval.campaign.log import Store, decode, encode
 from probeval.data import Runs, Scale, read_judgments
@@ -102,7 +103,9 @@ def test_the_known_grade_of_a_retrieved_pair_counts_and_answers_do_not(make: Mak
     assert set(answered) == {doc, "unseen"}
     assert not any(campaign.state.given(question) for question in campaign.state.gold)
     qrels = campaign.export("qrels")
-    assert f"{query} adjudicated {doc} 2\n" in qrels
+    assert f"{query} 0 {doc} 2\n" in qrels  # known, and not adjudicated by anyone
+    (known,) = [row for row in export_rows(campaign.state) if (row["doc"], row["purpose"]) == (doc, "judgment")]
+    assert (known["adjudicated"], known["source"]) == (False, "gold")
     assert "unseen" not in qrels
     assert campaign.status().adjudicated == 0
     assert campaign.status().gold == 2

@@ -260,16 +260,22 @@ def test_a_topic_is_judged_through_by_keys(new_page: NewPage, team: tuple[Campai
     page.keyboard.press("s")
     press(page, "2")
     assert [skip.reason for skip in campaign.state.skipped[graded(query, doc)]] == ["wrong language"]
+    other = _pair(page)
+    page.keyboard.press("s")
+    page.keyboard.press("4")
+    page.keyboard.type("3 pages to log in")
+    press(page, "Enter")
+    assert [skip.reason for skip in campaign.state.skipped[graded(*other)]] == ["3 pages to log in"]
     assert page.evaluate(painted) == "rgba(0, 0, 0, 0)"  # still off
 
     todo = {pair for pair in map(campaign.pool.label, range(len(campaign.pool))) if pair[0] == query}
     for _ in range(len(campaign.pool)):
         pair = _pair(page)
-        if not todo - campaign.state.judged.keys() - {(query, doc)}:
+        if not todo - campaign.state.judged.keys() - {(query, doc), other}:
             break
         press(page, str(len(pair[1]) % 3))
         assert campaign.state.judged[pair][-1].grade == len(pair[1]) % 3
-    assert todo - campaign.state.judged.keys() <= {(query, doc)}
+    assert todo - campaign.state.judged.keys() <= {(query, doc), other}
     spent = [judgments[-1].seconds for judgments in campaign.state.judged.values() if judgments[-1].by == "ann"]
     assert all(seconds is not None and 0 <= seconds < 60 for seconds in spent)
     assert page.evaluate("window.stolen") is None
