@@ -164,7 +164,7 @@ def next_tasks(
         if refresh and opened.is_behind:
             messages.warned(opened.refresh)
         snapshot = opened.snapshot
-        if snapshot is not None and snapshot.reached:
+        if snapshot is not None and snapshot.reached and not opened.is_behind:
             messages.say(f"The target is met ({'; '.join(snapshot.reasons)}): no more judgments are needed.")
         tasks = opened.next(assessor, n=n)
         if not tasks:
