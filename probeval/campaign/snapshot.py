@@ -128,6 +128,8 @@ class ModelSnapshot(Result):
     # The verdicts on the assessors who answered about two documents; empty if the model does not use answers.
     answering: tuple[AnsweringAssessor, ...] = ()
     uses_answers: bool = True
+    # Whether the fit began anew: one that begins with the fit before it may differ in the third decimal.
+    fresh: bool = False
     independent: Annotated[
         bool, "Whether the model takes pairs as independent: confidence and intervals are then not calibrated."
     ] = False
