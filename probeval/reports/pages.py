@@ -6,7 +6,6 @@ import platform
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pandas as pd
 
-from probeval.display import Table
+from probeval.display import Table, moment
 from probeval.errors import ModelError, ProbevalError, ProbevalWarning
 from probeval.relevance import Choice, Hierarchical, choose_model
 from probeval.reporting import SILENT, Reporter
@@ -193,7 +192,7 @@ def _figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
             f"{scores[first].mean():.4f} ± {(high - low) / 2:.4f} on these queries",
         ),
         ("judged", f"{scores.judged:,}", f"{percent(scores.judged, scores.pool)} of {scores.pool:,} pairs"),
-        ("mean confidence", f"{ranking.confidence:.3f}", f"expected tau {ranking.expected_tau:.3f}"),
+        ("mean confidence", f"{ranking.confidence:.3f}", f"expected tau {ranking.expected_tau:.3f}{scores.caveat}"),
     ]
     if not np.isnan(found.milestones[-1].erho2):
         with warnings.catch_warnings():
@@ -238,7 +237,8 @@ def paragraph(found: ReportResults) -> str:
         "judging and sampling of queries"
     )  # fmt: skip
     text += f" (half-widths of {found.level:.0%} intervals and two-sided p, for {sources}). "
-    text += f"The mean confidence in the order of two systems on these queries is {found.ranking.confidence:.3f}. "
+    text += "The mean confidence in the order of two systems on these queries is "
+    text += f"{found.ranking.confidence:.3f}{scores.caveat}. "
     return text + f"Computed with probeval {metadata.version('probeval')}."
 
 
@@ -300,7 +300,7 @@ def report_campaign(
             "policy and goal": f"{setup.policy}, {setup.goal}",
             "stopping rule": setup.stopping,
             "one grade of several": setup.rule,
-            "events in the log": f"{status.events:,}, the last {datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC",
+            "events in the log": f"{status.events:,}, the last {moment(last)}",
         },
         reporter=reporter,
     )

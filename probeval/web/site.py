@@ -270,7 +270,7 @@ class Site:
         """The values of the progress strip; the counts are current, the rest is from the board."""
         standing = self.board.standing
         return {
-            "judged": standing.judged_in(state),
+            **standing.progress(state, checked=not person.owner),
             "has_runs": self.campaign.has_runs,
             "mine": state.own_count(person.name),
             "standing": standing,

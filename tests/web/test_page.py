@@ -331,7 +331,8 @@ def test_the_owners_page_and_its_part(open_page: Open, campaign: Campaign):
         pair = campaign.pool.label(i)
         campaign.answer("ann", pair, grade=i % 3)
         campaign.answer("bob", pair, grade=min(2, i % 3 + (i == 3)))
-    campaign.refresh(forecast=True)
+    campaign.refresh()
+    campaign.forecast()
     client = open_page(who=EVE)
     whole, part = client.get("/overview").text, client.get("/overview", {"x-part": "1"}).text
     assert part in whole
