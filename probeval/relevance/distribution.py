@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, NamedTuple, Protocol, cast
@@ -310,20 +310,33 @@ class RelevanceDistribution(Result):
 
     def sample_from(self, streams: Sequence[np.random.Generator], n: int, *, start: int = 0) -> Codes:
         """Return joint draws of all grades with one random stream per query."""
-        uniform = np.empty((n, len(self.pool)))
-        for stream, part in zip(streams, np.split(uniform, np.cumsum(self.pool.sizes)[:-1], axis=1), strict=True):
-            part[:] = stream.random(part.shape)
-        probability = self.probability
-        # Levels are counted in bytes: a comparison is one, so that adding it converts nothing.
-        below, level = np.zeros(probability.shape[:-1]), np.zeros(uniform.shape, dtype=np.int8)
-        turns = _turns(start, n, self.n_draws) if self.has_posterior else [(slice(n), slice(None))]
-        for column in np.moveaxis(probability[..., :-1], -1, 0):
-            below += column
-            for mine, under in turns:
-                level[mine] += (uniform[mine] > below[under]).view(np.int8)
-        out = self.levels[level]
+        out = np.empty((n, len(self.pool)), dtype=np.int16)
+        for query, reached in enumerate(self.reached_by_query(streams, n, start=start)):
+            level = sum((mask.view(np.int8) for mask in reached), np.zeros(1, dtype=np.int8))
+            out[:, self.pool.pairs_of(query)] = self.levels[level]
         out[:, self.certain] = self.judged[self.certain]
         return out
+
+    def reached_by_query(
+        self, streams: Sequence[np.random.Generator], n: int, *, start: int = 0
+    ) -> Iterator[list[Bools]]:
+        """Yield draws query by query: whether each pair reaches each level above the lowest, shapes (draw, pair).
+
+        Judged pairs are drawn too, as if they were not: so no other pair's draws depend on what is judged.
+        """
+        probability = self.probability
+        turns = _turns(start, n, self.n_draws) if self.has_posterior else [(slice(n), slice(None))]
+        for query, stream in enumerate(streams):
+            mine = self.pool.pairs_of(query)
+            uniform, below = stream.random((n, mine.stop - mine.start)), np.zeros(1)
+            reached = []
+            for column in np.moveaxis(probability[..., mine, :-1], -1, 0):
+                below = below + column
+                mask = np.empty(uniform.shape, dtype=bool)
+                for now, under in turns:
+                    np.greater(uniform[now], below[under], out=mask[now])
+                reached.append(mask)
+            yield reached
 
     def relevant_counts(self, codes: Codes, streams: OutsideStreams = (), *, start: int = 0) -> Ints:
         """Return the number of documents of each query with at least each grade, shape (draw, query, grade).
@@ -337,9 +350,17 @@ class RelevanceDistribution(Result):
             made before.
         """
         inside = count_at_least(codes, self.pool.query, len(self.pool.queries), len(self.scale))
+        return self.with_unretrieved(inside, streams, start=start)
+
+    def with_unretrieved(
+        self, inside: Ints, streams: OutsideStreams = (), *, queries: slice = slice(None), start: int = 0
+    ) -> Ints:
+        """Return counts of the pool's documents, shape (draw, query, grade), plus those of documents outside it."""
+        beyond = self.beyond[queries]
         if self.outside is None:
-            return inside + self.beyond
-        return inside + np.maximum(self.outside.sample(inside, streams, start=start), self.beyond)
+            return inside + beyond
+        outside = self.outside.part(queries).sample(inside, streams[queries], start=start)
+        return inside + np.maximum(outside, beyond)
 
     def typically_outside(self) -> float:
         """Return the typical number per query of relevant documents that are estimated, 0 if none are."""
