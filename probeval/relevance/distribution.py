@@ -50,7 +50,8 @@ class ProbabilityTable:
     @classmethod
     def of(cls, source: Probabilities, pool: Pool, n_levels: int) -> ProbabilityTable:
         """Return all probabilities of a source, computed block by block."""
-        values = np.empty((*(() if source.n is None else (source.n,)), len(pool), n_levels))
+        # In memory by level: all uses go through the levels one by one.
+        values = np.moveaxis(np.empty((n_levels, *(() if source.n is None else (source.n,)), len(pool))), 0, -1)
         blocks = pool.blocks(max(BLOCK // ((source.n or 1) * n_levels), 1))
         for block, part in zip(blocks, in_order(source.probabilities, blocks), strict=True):
             values[..., block.pairs, :] = part
@@ -264,11 +265,14 @@ class RelevanceDistribution(Result):
         With a posterior, the mean under each draw of the parameters, shape (draw, pair), and the conditional variance
         averaged over draws, shape (pair,).
         """
-        probability, value, known = self.probability, gains[self.levels], self.certain
-        mean = probability @ value
-        overall = probability.mean(axis=0) if self.has_posterior else probability
+        value, known = gains[self.levels], self.certain
+        by_level = np.moveaxis(self.probability, -1, 0)
+        mean, second = np.zeros(by_level.shape[1:]), np.zeros(len(self.pool))
+        for each, probability in zip(value, by_level, strict=True):
+            mean += each * probability
+            second += each**2 * (probability.mean(axis=0) if self.has_posterior else probability)
         square = np.einsum("td,td->d", mean, mean) / len(mean) if self.has_posterior else mean**2
-        variance = np.maximum(overall @ value**2 - square, 0.0)
+        variance = np.maximum(second - square, 0.0)
         variance[known] = 0.0
         mean[..., known] = gains[self.judged[known]]
         return mean, variance

@@ -156,11 +156,11 @@ def linearise(problem: JudgedPairs, prior: Prior, point: ParameterPoint, spread:
     seen = problem.likelihood.derivatives(at, logits)
     rows, cuts = problem.rows, problem.layout.cuts
     bend = np.minimum(seen.bend, LOOSEST * prior.scale_precision)
-    slope, diagonal = np.empty((2, problem.n_local))
+    slope, diagonal = np.zeros((2, problem.n_local))
     slope[problem.at_pair], slope[problem.at_scale] = seen.predictor, seen.scale
     diagonal[problem.at_pair], diagonal[problem.at_scale] = seen.predictor_twice, seen.scale_twice - bend
     arrows = problem.arrows(diagonal, seen.predictor_scale)
-    cross = np.empty((problem.n_local, problem.layout.size))
+    cross = np.zeros((problem.n_local, problem.layout.size))
     cross[problem.at_pair] = np.concatenate([seen.predictor_cuts, rows * seen.predictor_twice[:, None]], axis=1)
     if problem.scaled:
         sums = problem.by_query(rows * seen.predictor_scale[:, None])
