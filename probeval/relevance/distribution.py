@@ -297,11 +297,11 @@ class RelevanceDistribution(Result):
         mean, variance = self.moments(gains)
         mean = mean.mean(axis=0) if self.has_posterior else mean
         slope = np.empty((len(self.pool), len(self.levels) - 1))
-        at_least = np.zeros(self.probability.shape[:-1])
+        probability = self.probability if self.has_posterior else self.probability[None]
+        at_least = np.zeros(probability.shape[:-1])
         for level in range(len(self.levels) - 1, 0, -1):
-            at_least += self.probability[..., level]
-            steep = at_least * (1 - at_least)
-            slope[:, level - 1] = steep.mean(axis=0) if self.has_posterior else steep
+            at_least += probability[..., level]
+            slope[:, level - 1] = at_least.mean(axis=0) - np.einsum("td,td->d", at_least, at_least) / len(at_least)
         return GainSummary(mean, variance, np.where(self.certain[:, None], 0.0, np.diff(gains[self.levels]) * slope))
 
     def sample(self, n: int, rng: np.random.Generator, *, start: int = 0) -> Codes:
@@ -356,15 +356,11 @@ class RelevanceDistribution(Result):
         inside = count_at_least(codes, self.pool.query, len(self.pool.queries), len(self.scale))
         return self.with_unretrieved(inside, streams, start=start)
 
-    def with_unretrieved(
-        self, inside: Ints, streams: OutsideStreams = (), *, queries: slice = slice(None), start: int = 0
-    ) -> Ints:
+    def with_unretrieved(self, inside: Ints, streams: OutsideStreams = (), *, start: int = 0) -> Ints:
         """Return counts of the pool's documents, shape (draw, query, grade), plus those of documents outside it."""
-        beyond = self.beyond[queries]
         if self.outside is None:
-            return inside + beyond
-        outside = self.outside.part(queries).sample(inside, streams[queries], start=start)
-        return inside + np.maximum(outside, beyond)
+            return inside + self.beyond
+        return inside + np.maximum(self.outside.sample(inside, streams, start=start), self.beyond)
 
     def typically_outside(self) -> float:
         """Return the typical number per query of relevant documents that are estimated, 0 if none are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -71,8 +71,8 @@ def sums_of_gains(
     outside: OutsideStreams = (),
     *,
     start: int = 0,
-) -> Iterator[DrawnQuery]:
-    r"""Yield draws of a weighted sum of gains, query by query, without the grades at every rank.
+) -> list[DrawnQuery]:
+    r"""Return draws of a weighted sum of gains, query by query, without the grades at every rank.
 
     With :math:`X_\ell` whether a pair reaches level :math:`\ell`, its gain over that of the lowest is
     :math:`\sum_\ell (g_\ell - g_{\ell-1}) X_\ell`, and the sums are a product with weights of pairs in lists.
@@ -88,6 +88,7 @@ def sums_of_gains(
     weights *= open_[:, None]
     judged = count_at_least(relevance.judged, relevance.pool.query, len(relevance.pool.queries), len(scale))
     first = np.searchsorted(relevance.levels, np.arange(len(scale)))  # the lowest level with at least each grade
+    inside, drawn_gains, sums = np.empty((n, *judged.shape), dtype=np.int64), [], []
     for query, reached in enumerate(relevance.reached_by_query(streams, n, start=start)):
         mine = relevance.pool.pairs_of(query)
         counts, gain = np.zeros((n, len(value) + 1)), np.zeros((n, mine.stop - mine.start))
@@ -96,13 +97,13 @@ def sums_of_gains(
             drawn = mask.astype(float)
             counts[:, level] = drawn @ open_[mine].astype(float)
             gain += np.multiply(drawn, step[level - 1], out=drawn)
-        total = gain @ weights[mine] + constant[mine].sum(axis=0)
-        if not metric.is_linear:
-            inside = judged[query] + counts[:, None, first].astype(np.int64)
-            here = slice(query, query + 1)
-            best = relevance.with_unretrieved(inside, outside, queries=here, start=start)
-            total = divide(total, ideal(metric, gains, best))
-        yield DrawnQuery(gain, total)
+        inside[:, query] = judged[query] + counts[:, first].astype(np.int64)
+        drawn_gains.append(gain)
+        sums.append(gain @ weights[mine] + constant[mine].sum(axis=0))
+    if metric.is_linear:
+        return list(map(DrawnQuery, drawn_gains, sums))
+    best = ideal(metric, gains, relevance.with_unretrieved(inside, outside, start=start))
+    return list(map(DrawnQuery, drawn_gains, (divide(y, b[:, None]) for y, b in zip(sums, best.T, strict=True))))
 
 
 def drawn_queries(
@@ -115,11 +116,10 @@ def drawn_queries(
     outside: OutsideStreams = (),
     *,
     start: int = 0,
-) -> Iterator[DrawnQuery]:
-    """Yield draws query by query; ``gains`` of each grade are for a measure that is not a sum of its own."""
+) -> list[DrawnQuery]:
+    """Return draws query by query; ``gains`` of each grade are for a measure that is not a sum of its own."""
     if metric.definition.rank_weights is not None:
-        yield from sums_of_gains(runs, relevance, metric, streams, n, outside, start=start)
-        return
+        return sums_of_gains(runs, relevance, metric, streams, n, outside, start=start)
     codes = relevance.sample_from(streams, n, start=start)
     size = max(1, BATCH // max(runs.pairs.size, 1))
     parts = [
@@ -127,8 +127,7 @@ def drawn_queries(
         for at in range(0, n, size)
     ]
     scores = np.moveaxis(np.concatenate(parts), -1, 0)
-    for query, y in enumerate(scores):
-        yield DrawnQuery(gains[codes[:, relevance.pool.pairs_of(query)]], y)
+    return [DrawnQuery(gains[codes[:, relevance.pool.pairs_of(query)]], y) for query, y in enumerate(scores)]
 
 
 def score_blocks(runs: Runs, relevance: RelevanceDistribution, n: int) -> list[QueryBlock]:
@@ -175,33 +174,30 @@ class BlockScores:
     ) -> BlockScores:
         """Draw and score the lists of one block, with one random stream and one weight per query."""
         n_systems, n_queries = len(runs.systems), len(runs.queries)
-        total, squared, products = *np.empty((2, n, n_systems)), np.zeros((n_systems, n_systems))
-        first, second = np.zeros((2, n_queries, n_systems))
-        origin: Floats | None = None
-        kept = []
+        total, squared = np.zeros((2, n, n_systems))
+        products, (first, second) = np.zeros((n_systems, n_systems)), np.zeros((2, n_queries, n_systems))
+        origin = np.empty((n_queries, n_systems))
+        draws = np.empty((n, n_systems, n_queries)) if keep else None
         # A query with many pairs, or many draws, is processed in several batches.
         size = max(1, min(n, BATCH // max(runs.pairs.size, len(runs.pool), 1)))
-        outside = () if relevance.outside is None else outside_streams(streams)
-        by_query = query_weights[:, None, None]
+        outside, gains = () if relevance.outside is None else outside_streams(streams), relevance.scale.gains
         for start in range(0, n, size):
-            gains, some = relevance.scale.gains, min(size, n - start)
-            found = drawn_queries(runs, relevance, metric, gains, streams, some, outside, start=start)
-            scores = np.array([drawn.scores for drawn in found])
-            origin = scores[:, :1] if origin is None else origin
-            off = scores - origin  # around the first draw, so that squares of constant scores cancel exactly
-            first += off.sum(axis=1)
-            second += np.einsum("qds,qds->qs", off, off)
-            weighted = scores * by_query
-            total[start : start + size] = weighted.sum(axis=0)
-            squared[start : start + size] = (weighted * by_query).sum(axis=0)
-            flat = weighted.reshape(-1, n_systems)
-            products += flat.T @ flat
-            if keep:
-                kept.append(np.moveaxis(scores, 0, -1))
-        assert origin is not None
-        mean = origin[:, 0] + first / n
+            now = slice(start, min(start + size, n))
+            found = drawn_queries(runs, relevance, metric, gains, streams, now.stop - start, outside, start=start)
+            for query, (drawn, weight) in enumerate(zip(found, query_weights.tolist(), strict=True)):
+                if start == 0:
+                    origin[query] = drawn.scores[0]
+                off = drawn.scores - origin[query]  # around the first draw: squares of constant scores cancel exactly
+                first[query] += off.sum(axis=0)
+                second[query] += np.einsum("ds,ds->s", off, off)
+                weighted = weight * drawn.scores
+                total[now] += weighted
+                products += weighted.T @ weighted
+                squared[now] += np.multiply(weighted, weight, out=weighted)
+                if draws is not None:
+                    draws[now, :, query] = drawn.scores
         variance = np.maximum(second - first**2 / n, 0.0) / max(n - 1, 1)
-        return cls(total, squared, products, mean.T, variance.T, np.concatenate(kept) if keep else None)
+        return cls(total, squared, products, (origin + first / n).T, variance.T, draws)
 
     @classmethod
     def added(cls, parts: Iterable[BlockScores]) -> BlockScores:

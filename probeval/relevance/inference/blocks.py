@@ -57,17 +57,17 @@ class Layout:
     def __getitem__(self, name: str) -> slice:
         return self.blocks[name]
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of parameters."""
         return int(max(block.stop for block in self.blocks.values()))
 
-    @property
+    @cached_property
     def cuts(self) -> slice:
         """The first cutpoint and the gaps."""
         return slice(self["first_cut"].start, self["gaps"].stop)
 
-    @property
+    @cached_property
     def columns(self) -> slice:
         """The parameters that are linear in the pairs' predictors: coefficients and effects."""
         return slice(self["coefficients"].start, self.size)
@@ -277,7 +277,7 @@ def rooms_for(count: Ints) -> Ints:
     [0, 4, 12, 24, 80]
     """
     step = np.select([count <= 16, count <= 64], [4, 8], 16)
-    return -(-count // step) * step
+    return np.asarray(-(-count // step) * step)
 
 
 class JudgedPairs:

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrs, dtrtri
 
 from probeval.arrays import Floats, Ints
 from probeval.errors import ModelError
 from probeval.relevance.inference.blocks import Arrow, JudgedPairs, LocalPosterior, ParameterPoint, Prior, Start
 from probeval.relevance.inference.expected_loglik import Derivatives, Logits, Parameters, Spread
 
-__all__ = ["Mode", "find_mode", "start_from"]
+__all__ = ["Mode", "find_mode", "inverse_root", "start_from"]
 
 STEPS = 60  # of Newton's method; a handful is usual
 EAGER = 2  # steps in which spreads are updated fully: the first ones go far
@@ -251,7 +251,7 @@ def line_search(
 
 def posterior_spread(problem: JudgedPairs, here: Expansion) -> Spread:
     """Return the posterior standard deviations over which the log-likelihood is averaged; gaps are treated as fixed."""
-    inverse = solve_triangular(here.schur, np.eye(len(here.schur)), lower=True, check_finite=False)
+    inverse = inverse_root(here.schur)
     moved = -here.followed[problem.at_pair]  # the predictors with the campaign's parameters
     moved[:, problem.layout["first_cut"].start] += 1.0
     moved[:, problem.layout.columns] += problem.rows
@@ -285,5 +285,10 @@ def log_evidence(problem: JudgedPairs, prior: Prior, here: Expansion, step: Newt
     return float(here.value + halves / 2 - np.log(np.diag(here.schur)).sum())
 
 
+def inverse_root(factor: Floats) -> Floats:
+    """Return the inverse of a lower Cholesky factor, by LAPACK itself: checks would take longer than the work."""
+    return np.asarray(dtrtri(factor, lower=1)[0])
+
+
 def _solve(factor: Floats, right: Floats) -> Floats:
-    return np.asarray(solve_triangular(factor.T, solve_triangular(factor, right, lower=True), lower=False))
+    return np.asarray(dpotrs(factor, right, lower=1)[0])
