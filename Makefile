@@ -16,9 +16,10 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[web]'
 	@touch $@
 
-.venv/dev: .venv/runtime
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@
+# What is never imported need not be compiled; the rest compiles when it is.
+.venv/dev: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
+	@touch .venv/runtime $@
 
 demo: .venv/runtime
 	$(BIN)/probeval demo
@@ -28,14 +29,21 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# A worker of pytest on every core, and a thread for each. The quick tests run first.
+# A worker of pytest on every core, and a thread for each. The quick tests run first. Bytecode is kept, whatever the
+# environment says: hundreds of processes import the same files. It is made while mypy works, which has one thread.
 test quick: export OMP_NUM_THREADS = 1
-quick: lint
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not pages and not validation"
+test quick: export PYTHONDONTWRITEBYTECODE =
+PYTEST := $(BIN)/python -m pytest
+SPHINX := $(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 
-test: lint
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not validation"
-	$(BIN)/python -m sphinx -q -W --keep-going -j auto -b html docs docs/_build/html
+quick: .venv/dev
+	$(PYTEST) --collect-only > /dev/null & $(MAKE) lint && wait
+	$(PYTEST) -n auto --dist worksteal -m "not slow and not pages and not validation"
+
+test: .venv/dev
+	$(PYTEST) --collect-only > /dev/null & $(MAKE) lint && wait
+	$(SPHINX) > .venv/sphinx 2>&1 & $(PYTEST) -n auto --dist worksteal -m "not validation"; tests=$$?; \
+	wait $$!; pages=$$?; cat .venv/sphinx; exit $$((tests + pages))
 
 # Every supported Python that is installed: PYTHONS="python3.11 /opt/python3.13/bin/python" names them.
 matrix:
@@ -53,7 +61,7 @@ validate: .venv/dev
 	$(BIN)/python -m pytest --hypothesis-profile many -m "validation or hypothesis"
 
 docs: .venv/dev
-	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(SPHINX)
 	@echo "Open docs/_build/html/index.html"
 
 clean:

@@ -106,7 +106,8 @@ def judge_some(store: Path, rng: np.random.Generator) -> None:
                 campaign.comment("bob", task.query, task.doc, "It helps to understand the question.")
             campaign.answer(who, task.question, grade=grade, seconds=6.5)
             if turn % 10 == 9:
-                campaign.refresh(forecast=turn == 99)
+                campaign.refresh()
+        campaign.forecast()
         write_documents(campaign, store, rng)
 
 

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
@@ -14,7 +15,7 @@ import pandas as pd
 from probeval.characters import printable
 from probeval.text_tables import DECIMALS, NOTHING, cell_text, is_text_column, latex_table, markdown_table, text_table
 
-__all__ = ["Described", "Record", "Table", "counted", "dated", "fact_table", "html_table", "summary_text"]
+__all__ = ["Described", "Record", "Table", "counted", "dated", "fact_table", "html_table", "moment", "summary_text"]
 
 WIDEST = 100  # characters of a repr
 SHORT = 44  # characters of a field in a repr
@@ -262,6 +263,15 @@ def dated(frame: pd.DataFrame, kind: type) -> pd.DataFrame:
 
 def _date(seconds: float | None) -> str | None:
     return None if seconds is None or math.isnan(seconds) else str(pd.to_datetime(round(seconds), unit="s"))
+
+
+def moment(seconds: float) -> str:
+    """A time, in seconds since 1970, to the minute.
+
+    >>> moment(1.7e9)
+    '2023-11-14 22:13 UTC'
+    """
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def counted(n: int, what: str) -> str:

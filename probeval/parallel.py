@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from itertools import islice
 from typing import Any, TypeVar
@@ -18,6 +21,7 @@ __all__ = ["Run", "parallel"]
 T = TypeVar("T")
 Run = Callable[[Iterable[Callable[[], T]]], Iterator[T]]
 AHEAD = 3  # pieces of work per thread of the workers that are handed out before their results are needed
+PULSE = 0.5  # seconds between looks at whether the parent is there
 VERSION_OF_WORKER = "__import__('probeval').__version__"  # text: a worker without probeval could not unpickle _version
 
 
@@ -50,8 +54,8 @@ def parallel(n_jobs: int, scheduler: str | None = None) -> Iterator[Run[Any]]:
         from joblib import Parallel, delayed
 
         def carried(work: Iterable[Callable[[], Any]]) -> Iterator[Any]:
-            added = additions()
-            return (delayed(_do)(carry(piece, added)) for piece in work)
+            added, mine = additions(), os.getpid()
+            return (delayed(_do)(carry(piece, added), mine) for piece in work)
 
         yield lambda work: iter(Parallel(n_jobs=n_jobs, return_as="generator")(carried(work)))
 
@@ -141,5 +145,21 @@ def _do_there(work: Carried[T], version: str) -> T:
     return work()
 
 
-def _do(work: Carried[T]) -> T:
+def _do(work: Carried[T], parent: int) -> T:
+    """Do work in a process of our own."""
+    _follow(parent)
     return work()
+
+
+@cache
+def _follow(parent: int) -> None:
+    """End this process when the one that waits for its results has gone, however that ended."""
+    if not hasattr(os, "fork") or os.getppid() != parent:  # there are no orphans, or this is no child
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PULSE)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="probeval-follow", daemon=True).start()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from probeval.api.estimates import plan_estimate
 from probeval.api.evidence import Evidence, as_scale, note_ideal, note_outside, note_texts, select_model
-from probeval.api.settings import MEASURE, Clusters, Jobs, Mapping, Rope, Scoring, WorkOnParts
+from probeval.api.settings import MEASURE, Checks, Clusters, Jobs, Mapping, Rope, Scoring, WorkOnParts
 from probeval.api.users import as_rope
 from probeval.data import with_reference
 from probeval.metrics import AnyMetric
@@ -23,7 +23,7 @@ __all__ = ["PlanInputs", "plan"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlanInputs(WorkOnParts, Scoring, Evidence):
+class PlanInputs(WorkOnParts, Checks, Scoring, Evidence):
     """Forecast how many judgments a target takes, for every mix of queries, depth, assessors and labels.
 
     The judgments, if any, are those of a pilot.

@@ -26,6 +26,7 @@ __all__ = [
     "MEASURE",
     "Aggregate",
     "Checkpoints",
+    "Checks",
     "Choosing",
     "ChoosingByErrors",
     "Clusters",
@@ -270,6 +271,16 @@ class Sharing(Record):
 
     topics: Topics = "free"
     stay: Stay = 0.0
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Checks(Record):
+    """How the work of assessors is checked."""
+
+    overlap: Annotated[float, About("The share of pairs that several assessors judge.", least=0, most=1)] = 0.0
+    opinions: Annotated[int, About("The number of assessors for these pairs.", least=2)] = 2
+    gold_share: Annotated[float, About("The share of tasks with a known grade.", least=0, most=1)] = 0.0
+    repeat_share: Annotated[float, About("The share of tasks that come a second time.", least=0, most=1)] = 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -60,6 +60,7 @@ from probeval.campaign.questions import KINDS, Kind, Question
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold
+from probeval.campaign.statement import LoggedChange, Registration, Statement, UndecidedPair
 from probeval.campaign.status import QueryProgress, Status
 from probeval.campaign.topics import Topic, TopicList
 
@@ -97,6 +98,7 @@ __all__ = [
     "Labelled",
     "Leased",
     "ListsCompared",
+    "LoggedChange",
     "ModelSnapshot",
     "People",
     "Phase",
@@ -106,6 +108,7 @@ __all__ = [
     "QueryProgress",
     "Question",
     "Refresher",
+    "Registration",
     "Released",
     "Respondent",
     "Revoked",
@@ -118,6 +121,7 @@ __all__ = [
     "SignedOut",
     "Skipped",
     "State",
+    "Statement",
     "Status",
     "Store",
     "StoreCheck",
@@ -126,6 +130,7 @@ __all__ = [
     "Topic",
     "TopicList",
     "TopicsAssigned",
+    "UndecidedPair",
     "Withdrawn",
     "check_store",
     "copy_store",

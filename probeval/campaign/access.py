@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from probeval.campaign.events import Event, Invited, Revoked, SignedIn, SignedOut
@@ -56,11 +56,14 @@ class Access(Record):
         The name of the person who got each token, by its digest, of revoked ones too.
     sessions
         Sessions by digest. Some may have ended: see :meth:`member`.
+    ended
+        The digests of sessions that were signed out or gave way to newer ones.
     """
 
     invited: Mapping[str, Invited] = field(default_factory=dict)
     tokens: Mapping[str, str] = field(default_factory=dict)
     sessions: Mapping[str, SignedIn] = field(default_factory=dict)
+    ended: frozenset[str] = frozenset()
 
     def after(self, event: Event) -> Access:
         """The access after an event."""
@@ -73,12 +76,21 @@ class Access(Record):
                 return replace(self, invited=left)
             case SignedIn():
                 own = [digest for digest, session in self.sessions.items() if session.by == event.by]
-                ended = set(own[: max(0, len(own) - MOST_SESSIONS + 1)])
-                kept = {digest: session for digest, session in self.sessions.items() if digest not in ended}
-                return replace(self, sessions={**kept, event.digest: event})
+                kept = self._without(own[: max(0, len(own) - MOST_SESSIONS + 1)])
+                return replace(kept, sessions={**kept.sessions, event.digest: event})
             case SignedOut():
-                return replace(self, sessions={d: s for d, s in self.sessions.items() if d != event.digest})
+                return self._without([event.digest])
         return self
+
+    def _without(self, digests: Sequence[str]) -> Access:
+        """The access after these sessions ended."""
+        known = self.sessions.keys() & digests
+        kept = {digest: session for digest, session in self.sessions.items() if digest not in known}
+        return replace(self, sessions=kept, ended=self.ended | known) if known else self
+
+    def had(self, digest: str) -> bool:
+        """Whether there was such a session, which may have ended since."""
+        return digest in self.sessions or digest in self.ended
 
     def holder(self, digest: str, now: float) -> Invited | None:
         """The invitation with the token of this digest; None if it is unknown, revoked or expired."""

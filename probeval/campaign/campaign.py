@@ -55,8 +55,9 @@ from probeval.campaign.people import People
 from probeval.campaign.questions import GRADE, Question, as_question, kind_of
 from probeval.campaign.runner import ModelRunner
 from probeval.campaign.setup import Setup
-from probeval.campaign.snapshot import ModelSnapshot
+from probeval.campaign.snapshot import ModelSnapshot, TargetForecast
 from probeval.campaign.state import State, concerns_models
+from probeval.campaign.statement import Statement, statement_of
 from probeval.campaign.status import Status, status_of
 from probeval.campaign.topics import TopicList, topics_of
 from probeval.data.collection import Collection
@@ -596,7 +597,7 @@ class Campaign(Described):
             material=self._material(state),
             now=self._log.clock(),
             snapshot=snapshot,
-            behind=0 if snapshot is None else self._behind(snapshot),
+            missing=[] if snapshot is None else self._missing(snapshot),
             curve=[(point["judged"], point["progress"]) for point in self.curve()],
         )
 
@@ -618,16 +619,58 @@ class Campaign(Described):
         state = self.state
         return self._model_runner(state).audit(state)
 
-    def refresh(self, *, forecast: bool = False) -> ModelSnapshot:
+    def digest(self, number: int) -> str:
+        """The digest of an event, by its number. It depends on all events before it: published, it commits to them."""
+        return self._log.store.digest(self._log.key, number)
+
+    def statement(self, *, appeal: str = "", level: float = 0.95) -> Statement:
+        """What to publish for participants: the rule as registered, changes, the stop, what is decided. Runs the model.
+
+        Parameters
+        ----------
+        appeal
+            How participants appeal; by default a general text.
+        level
+            The confidence from which on a comparison is decided.
+        """
+        state = self.state
+        if not self.has_runs:
+            raise CampaignError(f"{self.setup.name!r} compares no systems: there is nothing to state.")
+        events = [event for event in self.log() if event.number <= state.number]
+        runner = self._model_runner(state)
+        return statement_of(
+            self.status(),
+            runner.judging_state(state),
+            events,
+            audit=runner.audit(state),
+            digests=(self.digest(1), self.digest(state.number)),
+            appeal=appeal,
+            level=level,
+        )
+
+    def refresh(self, *, fresh: bool = False) -> ModelSnapshot:
         """Run the model on the judgments so far and keep the results in the store.
 
-        This is slow: run it in a process of its own. While the campaign stays open, each fit starts from the last one.
-        With ``forecast`` judging is simulated up to the target too, which takes up to a minute more.
+        This is slow: run it in a process of its own. While the campaign stays open, each fit starts from the last one
+        unless it is to be ``fresh``: the results are then those of a new process, to the last decimal.
         """
         state, now = self.state, self._log.clock()
-        snapshot = self._model_runner(state).snapshot(state, now=now, last=self._log.snapshot, forecast=forecast)
-        self._log.add_snapshot(snapshot)
-        return snapshot
+        snapshot = self._model_runner(state).snapshot(state, now=now, last=self._log.snapshot, fresh=fresh)
+        latest = self.snapshot  # another process may have made a forecast in the meantime
+        self._log.add_snapshot(snapshot if latest is None else replace(snapshot, forecast=latest.forecast))
+        return self._log.snapshot or snapshot
+
+    def forecast(self) -> TargetForecast | None:
+        """Simulate judging up to the target confidence of the stopping rule, and keep the result with the snapshot.
+
+        It takes up to a minute. None without a target confidence, and where more than grades are asked for.
+        """
+        state = self.state
+        found = self._model_runner(state).forecast(state)
+        latest = self.snapshot or self.refresh()
+        if found is not None:
+            self._log.add_snapshot(replace(latest, time=self._log.clock(), forecast=found))
+        return found
 
     @property
     def is_behind(self) -> bool:
@@ -688,9 +731,9 @@ class Campaign(Described):
         export, state = export_format(file_format), self.state
         return export.text(state, self.log() if export.needs_log else (), self._material(state))
 
-    def _behind(self, snapshot: ModelSnapshot) -> int:
-        """The number of events after a snapshot that affect the model."""
-        return sum(map(concerns_models, self.log(snapshot.number)))
+    def _missing(self, snapshot: ModelSnapshot) -> list[Event]:
+        """The events after a snapshot that affect the model."""
+        return [event for event in self.log(snapshot.number) if concerns_models(event)]
 
     def _model_runner(self, state: State) -> ModelRunner:
         inputs: tuple[Event, ...] = (*state.labels, *state.runs)

@@ -25,7 +25,7 @@ from probeval.campaign.events import (
     TopicsAssigned,
 )
 from probeval.campaign.exchange import Incoming, incoming_events
-from probeval.campaign.kinds.grade import Adjudicated
+from probeval.campaign.kinds.grade import GOLD, Adjudicated
 from probeval.campaign.questions import GRADE, Pair, kind_of
 from probeval.campaign.state import State
 from probeval.data.collection import Collection
@@ -89,7 +89,7 @@ class ChangeGold(Action[GoldChanged]):
 def settle_gold(state: State, retrieved: Names[Pair], by: str, now: float) -> list[Adjudicated]:
     """The known grades of these pairs as settled ones, where they are not settled so already."""
     return [
-        Adjudicated(by=by, time=now, query=pair[0], documents=question.documents, grade=grade, reason="gold")
+        Adjudicated(by=by, time=now, query=pair[0], documents=question.documents, grade=grade, reason=GOLD)
         for question, grade in sorted(state.known(GRADE).items())
         for pair in question.pairs
         if pair in retrieved and (pair not in state.adjudicated or state.adjudicated[pair].grade != grade)

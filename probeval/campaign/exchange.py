@@ -16,6 +16,7 @@ from probeval.arrays import objects
 from probeval.campaign.candidates import Material
 from probeval.campaign.events import Answered, Event, Imported, Labelled, Settled, TaskPurpose
 from probeval.campaign.kinds import Compared, Judged, ListsCompared
+from probeval.campaign.kinds.grade import GOLD
 from probeval.campaign.kinds.lists import LISTS, ListMaterial
 from probeval.campaign.log import encode
 from probeval.campaign.parsing import as_name
@@ -356,8 +357,9 @@ def list_answers(state: State, material: Material) -> ListAnswers:
 def _qrels(state: State, *_: object) -> str:
     table = state.judgments.to_frame().sort_values(["query", "doc"])
     check_writable(None, queries=table["query"], docs=table["doc"])
+    by_people = {pair for pair, event in state.adjudicated.items() if not event.is_gold}
     lines = [
-        f"{row.query} {'adjudicated' if (row.query, row.doc) in state.adjudicated else 0} {row.doc} {row.grade:g}"
+        f"{row.query} {'adjudicated' if (row.query, row.doc) in by_people else 0} {row.doc} {row.grade:g}"
         for row in table.itertuples(index=False)
     ]
     return "".join(f"{line}\n" for line in lines)
@@ -443,7 +445,8 @@ EXPORTS = (
 def export_rows(state: State) -> list[dict[str, Any]]:
     """One row per pair and assessor, with their latest judgment.
 
-    An adjudicated pair has one row with the adjudicated grade, and the overruled judgments in a column of their own.
+    A settled pair has one row with the settled grade, and the overruled judgments in a column of their own. It was
+    adjudicated, or its grade is known: then its source is gold.
     Answers to gold and repeated pairs follow. Their purpose marks them: they are not judgments of the campaign.
     """
     rows: list[tuple[Any, ...]] = []
@@ -452,9 +455,8 @@ def export_rows(state: State) -> list[dict[str, Any]]:
         settled = state.adjudicated.get(pair)
         if settled is not None:
             overruled = " ".join(f"{who}:{judgment.grade:g}" for who, judgment in sorted(latest.items()))
-            rows.append(
-                (*pair, settled.grade, settled.by, settled.time, None, "", True, overruled, TaskPurpose.judgment)
-            )
+            how = (GOLD, False) if settled.is_gold else ("", True)
+            rows.append((*pair, settled.grade, settled.by, settled.time, None, *how, overruled, TaskPurpose.judgment))
         else:
             rows += [_row(j) for _, j in sorted(latest.items())]
     for question in sorted(question for question in state.answers if question.kind == GRADE):

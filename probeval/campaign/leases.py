@@ -2,7 +2,8 @@
 
 A *gold* question has a known answer. A *repeated* one is a question that the assessor answered some time ago. Both look
 like any other, and their answers are not evidence: of a gold pair the known grade counts, of a repeated question the
-first answer.
+first answer. A check takes the place of another question and is about its query, so that it does not stand alone; if
+there is none for the query, it waits for one of the next questions.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated
 
 from probeval.campaign.candidates import QuestionQueues
@@ -28,6 +30,7 @@ __all__ = [
     "Task",
     "answer_purpose",
     "control_question",
+    "due_checks",
     "gold_left",
     "lease",
     "lease_new",
@@ -37,7 +40,8 @@ __all__ = [
     "topics_for",
 ]
 
-REPEAT_AFTER = 20  # own answers in between, so that an answer is not simply remembered
+REPEAT_AFTER = 10  # own answers in between, so that an answer is not simply remembered
+WAITS = 20  # tasks for which a check waits for a question in whose place it can come
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,6 +174,7 @@ def lease_new(
     """
     held = state.held_by(assessor, now)
     search = _Search(state, assessor, now, questions.queues, {event.question for event in held})
+    tasks = _latest_tasks(state, assessor, held)
     last = held[-1].question if held else state.finished.get(assessor)
     here = None if last is None else last.query
     mine = state.topics.get(assessor)
@@ -179,21 +184,44 @@ def lease_new(
         question = search.next(topic, here)
         if question is None:
             break
-        purpose = task_purpose(state.settings, assessor, state.own_count(assessor) + len(held) + len(chosen))
-        allowed = topics_for(state, assessor, now)
-        control = control_question(
-            state, assessor, purpose, like=question, taken=search.taken, here=here, allowed=allowed
-        )
-        if control is not None:
-            chosen.append(lease(state, control, assessor, now, purpose=purpose))
-            search.taken.add(control)
-            continue
-        pick, shown = picks.get(question), questions.shown(question)
-        chosen.append(lease(state, question, assessor, now, pick=pick, shown=shown))
-        search.taken.add(question)
-        here = question.query
-        topic = topic if question in state.waiting else here
+        position = state.own_count(assessor) + len(held) + len(chosen)
+        control, purpose = None, TaskPurpose.judgment
+        for check in due_checks(state.settings, assessor, position, [purpose for _, purpose in tasks]):
+            allowed = _topics_of_checks(state, assessor, now, question.query, [query for query, _ in tasks])
+            control = control_question(
+                state, assessor, check, like=question, taken=search.taken, here=here, allowed=allowed
+            )
+            if control is not None:
+                purpose = check
+                break
+        given = control or question
+        pick, shown = (picks.get(given), questions.shown(given)) if control is None else (None, None)
+        chosen.append(lease(state, given, assessor, now, pick=pick, purpose=purpose, shown=shown))
+        search.taken.add(given)
+        tasks = [*tasks, (given.query, purpose)]
+        if control is None:
+            here = question.query
+            topic = topic if question in state.waiting else here
     return chosen
+
+
+def _latest_tasks(state: State, assessor: str, held: Sequence[Leased]) -> list[tuple[str, TaskPurpose]]:
+    """The query and the purpose of the assessor's latest tasks, those that they hold last."""
+    own = state.own.get(assessor)
+    given = [] if own is None else list(islice(own.answers(), WAITS))[::-1]
+    return [*((each.query, each.purpose) for each in given), *((each.query, each.purpose) for each in held)]
+
+
+def _topics_of_checks(
+    state: State, assessor: str, now: float, query: str, latest: Sequence[str]
+) -> Callable[[str], bool]:
+    """The queries that a check may be about, in the place of a question about this ``query``.
+
+    Any that the assessor may take if their tasks change query each time anyway; otherwise this one alone.
+    """
+    if len(latest) > 1 and latest[-2] != latest[-1] != query:
+        return topics_for(state, assessor, now)
+    return lambda topic: topic == query
 
 
 def topics_for(state: State, assessor: str, now: float) -> Callable[[str], bool]:
@@ -288,6 +316,28 @@ def task_purpose(setup: Setup, assessor: str, task: int) -> TaskPurpose:
     return TaskPurpose.repeat if at < setup.gold_share + setup.repeat_share else TaskPurpose.judgment
 
 
+def due_checks(setup: Setup, assessor: str, task: int, latest: Sequence[TaskPurpose]) -> list[TaskPurpose]:
+    """The checks that may take the place of an assessor's task at this position: those drawn lately and not given yet.
+
+    Parameters
+    ----------
+    setup, assessor, task
+        As in :func:`task_purpose`.
+    latest
+        The purposes of the tasks before, the last ones at least.
+
+    Examples
+    --------
+    >>> from probeval.data import Scale
+    >>> setup = Setup(name="a", metric="P@5", scale=Scale.binary(), model="uniform", depth=5, gold_share=0.2)
+    >>> [[each.value for each in due_checks(setup, "ann", 4, made)] for made in ([], [TaskPurpose.gold] * 2)]
+    [['gold'], []]
+    """
+    drawn = Counter(task_purpose(setup, assessor, at) for at in range(max(0, task - WAITS + 1), task + 1))
+    given = Counter(latest[-(WAITS - 1) :])
+    return [check for check in (TaskPurpose.gold, TaskPurpose.repeat) if drawn[check] > given[check]]
+
+
 def control_question(
     state: State,
     assessor: str,
@@ -300,8 +350,8 @@ def control_question(
 ) -> Question | None:
     """The gold or repeated question that this assessor gets next; None if there is none for them.
 
-    Each comes at most once. If switching topics has a price, questions of the current one go first; then those of
-    topics that the assessor may take. Otherwise the order is random: a hash of the seed, the assessor and the question.
+    Each comes at most once. Those about the query of the question in whose place it comes go first, then those about
+    the query of the last question. Otherwise the order is random: a hash of the seed, the assessor and the question.
 
     Parameters
     ----------
@@ -318,7 +368,7 @@ def control_question(
     here
         The query of their last question.
     allowed
-        Whether they may take a topic.
+        Whether it may be about a query.
     """
     setup = state.settings
     candidates = {TaskPurpose.gold: _gold, TaskPurpose.repeat: _repeatable}.get(purpose)
@@ -326,10 +376,10 @@ def control_question(
         return None
 
     def place(question: Question) -> tuple[bool, bool, float]:
-        elsewhere = setup.stay > 0 and question.query != here
-        return elsewhere, not allowed(question.query), setup.draw("control", assessor, *question.names)
+        query = question.query
+        return query != like.query, query != here, setup.draw("control", assessor, *question.names)
 
-    found = candidates(state, assessor, like.kind)
+    found = (question for question in candidates(state, assessor, like.kind) if allowed(question.query))
     free = (question for question in found if question not in taken and assessor not in state.checks(question))
     return min(free, key=place, default=None)
 

@@ -554,6 +554,15 @@ class Store:
             raise StoreError(f"{self.name}: {DAMAGED}")
         return rows
 
+    def digest(self, campaign: int, number: int) -> str:
+        """The digest of an event, which depends on all events before it."""
+        mine = (EVENT.c.campaign == campaign) & (EVENT.c.number == number)
+        with self._reading() as connection:
+            found = connection.execute(sa.select(EVENT.c.digest).where(mine)).scalar()
+        if not isinstance(found, str):
+            raise StoreError(f"{self.name}: {DAMAGED}")
+        return found
+
     def event_rows(self, campaign: int) -> list[Mapping[str, Any]]:
         """The rows of all events as they are in the database, not decoded."""
         with self._reading() as connection:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from probeval.relevance.models.base import Predicts
     from probeval.selection import AuditReport, Judging, JudgingState, Questions
 
-__all__ = ["AHEAD", "ModelRunner", "forecast_is_due"]
+__all__ = ["AHEAD", "ModelRunner", "forecast_is_due", "forecast_is_moot"]
 
 AHEAD = 200  # pairs proposed in advance
 EXAMINE = 40  # judgments after which labels are examined again: it takes a second or two per source
@@ -59,18 +59,26 @@ class ModelRunner:
         self._collection, self._card = collection, card
         self._judging_state: JudgingState | None = None
         self._setup: Setup | None = None
+        self._changed = -1  # the last event that the fit knows
+        self._fresh = False  # whether the fit began anew, and not with the one before it
         self._assessors: tuple[int, tuple[Tendency, ...]] | None = None  # by the last change
 
-    def judging_state(self, state: State) -> JudgingState:
-        """Scores, ranking and the next pairs, given the judgments of this state."""
-        judgments, last, answers = state.evidence, self._judging_state, _answers(state)
-        same = last is not None and self._setup == state.settings
-        if last is not None and same and _grew(last.judgments, judgments) and _more(last.answers, answers):
-            self._judging_state = last.after(judgments, answers=answers)
+    def judging_state(self, state: State, *, fresh: bool = False) -> JudgingState:
+        """Scores, ranking and the next pairs, given the judgments of this state.
+
+        A ``fresh`` fit does not begin with the one before it, so its figures depend on the judgments alone.
+        """
+        last, same = self._judging_state, self._setup == state.settings
+        if last is not None and same and self._changed == state.changed and (self._fresh or not fresh):
+            return last
+        judgments, answers = state.evidence, _answers(state)
+        follows = last is not None and same and not fresh
+        if last is not None and follows and _grew(last.judgments, judgments) and _more(last.answers, answers):
+            last, self._fresh = last.after(judgments, answers=answers), False
         else:
-            self._setup = state.settings
-            self._judging_state = self._judging(state).begin()
-        return self._judging_state
+            last, self._fresh = self._judging(state).begin(), True
+        self._judging_state, self._setup, self._changed = last, state.settings, state.changed
+        return last
 
     def snapshot(
         self,
@@ -79,16 +87,19 @@ class ModelRunner:
         now: float,
         last: ModelSnapshot | None = None,
         ahead: int = AHEAD,
-        forecast: bool = False,
+        fresh: bool = False,
     ) -> ModelSnapshot:
         """The results of the model on this state, with up to ``ahead`` pairs to judge next.
 
-        The trust in labels is taken from the ``last`` snapshot if few judgments came since, and so is the forecast
-        unless a new one is asked for, which takes from seconds to a minute.
+        The trust in labels is taken from the ``last`` snapshot if few judgments came since, and the forecast always.
+        The stopping rule is met by a fresh fit, or not at all.
         """
-        judged = self.judging_state(state)
+        judged, rule = self.judging_state(state, fresh=fresh), state.settings.rule_to_stop
+        check = rule.check(judged)
+        if check.reached and not self._fresh:
+            judged = self.judging_state(state, fresh=True)
+            check = rule.check(judged)
         pool, ranking = judged.judging.pool, judged.ranking
-        check = state.settings.rule_to_stop.check(judged)
         asked = _questions(state, judged, ahead)
         if state.settings.ask == "mixed" and asked is not None:
             proposed = _grades(judged, asked)
@@ -98,6 +109,7 @@ class ModelRunner:
         return ModelSnapshot(
             number=state.number,
             time=now,
+            fresh=self._fresh,
             judged=judged.scores.judged + len(state.counted_answers),
             confidence=ranking.confidence,
             expected_tau=ranking.expected_tau,
@@ -114,20 +126,24 @@ class ModelRunner:
             due=proposed.due,
             comparisons=tuple(compared),
             comparison_values=tuple(compared.values()),
-            forecast=self._forecast(judged, state) if forecast else None if last is None else last.forecast,
+            forecast=None if last is None else last.forecast,
             uncertainty=_uncertainty(judged),
             tendencies=self._tendencies(state),
             answering=judged.estimate.answers_used.assessors,
             uses_answers=isinstance(judged.judging.model, Hierarchical),
         )
 
-    def _forecast(self, judged: JudgingState, state: State) -> TargetForecast | None:
-        """The expected rise of confidence by grades until the stopping rule's target; None without such a target."""
+    def forecast(self, state: State) -> TargetForecast | None:
+        """The expected rise of confidence by grades until the stopping rule's target; None without such a target.
+
+        It takes from seconds to a minute.
+        """
         from probeval.simulation.forecast import forecast
 
         target = target_confidence(state.settings.rule_to_stop)
         if target is None or state.settings.ask != "grades":
             return None
+        judged = self.judging_state(state)
         rng = stream(state.settings.seed, Purpose.FORECAST)
         ahead = forecast(judged, target=max(0.5, target), paths=PATHS, lasts=0, most=LOOK_AHEAD, rng=rng)
         needed = ahead.needed(target, lasts=0)
@@ -321,6 +337,16 @@ def forecast_is_due(snapshot: ModelSnapshot, setup: Setup) -> bool:
     if last is None or last.target != target:
         return True
     return snapshot.judged - last.judged >= max(FORECAST_FROM, FORECAST_AGAIN * last.judged)
+
+
+def forecast_is_moot(begun: State, now: State, snapshot: ModelSnapshot) -> bool:
+    """Whether a forecast that began with an earlier state is worthless by now.
+
+    It is if the settings or the runs have changed, if the target is reached, or if there are twice as many judgments.
+    """
+    before, after = (sum(state.asked.values()) for state in (begun, now))
+    grown = after - before >= max(FORECAST_FROM, before)
+    return grown or snapshot.reached or begun.settings != now.settings or begun.pooled != now.pooled
 
 
 def _more(before: PairAnswers | None, after: PairAnswers | None) -> bool:

@@ -132,6 +132,22 @@ class Setup(Record):
         """The stopping rule."""
         return Stopping.parse(self.stopping)
 
+    @property
+    def mixes_checks(self) -> bool:
+        """Whether some tasks check the work of assessors."""
+        return self.gold_share > 0 or self.repeat_share > 0
+
+    @property
+    def answers_per_judgment(self) -> float:
+        """The answers for each question that is judged: further opinions, and those that check the work, included.
+
+        >>> setup = Setup(name="a", metric="P@5", scale=Scale.binary(), model="uniform", depth=5, overlap=0.2)
+        >>> [round(each.answers_per_judgment, 2) for each in (setup, setup.changed(gold_share=0.2, repeat_share=0.2))]
+        [1.2, 2.0]
+        """
+        opinions = 1 + self.overlap * (self.opinions - 1)
+        return opinions / (1 - self.gold_share - self.repeat_share)
+
     def wanted(self, question: Question) -> int:
         """The number of assessors that a question needs."""
         return kind_of(question.kind).wanted(question, self)

@@ -127,6 +127,8 @@ class ModelSnapshot(Result):
     # The verdicts on the assessors who answered about two documents; empty if the model does not use answers.
     answering: tuple[AnsweringAssessor, ...] = ()
     uses_answers: bool = True
+    # Whether the fit began anew: one that begins with the fit before it may differ in the third decimal.
+    fresh: bool = False
 
     @cached_property
     def topic_queue(self) -> Queue[Question, str]:

@@ -211,7 +211,8 @@ class State(Record):
     own
         The answers that each assessor gave here, those to gold and repeated questions too.
     answered
-        The number of questions of each query that each assessor has given an answer that counts, by assessor and query.
+        The number of questions of each query that each assessor has answered, by assessor and query. A question that
+        checks their work counts like any other, and one that comes again counts again.
     paces
         The seconds of the latest answers with a measured time, by kind: ``grade``, ``preference`` or ``magnitude``.
     withdrawn
@@ -596,7 +597,7 @@ class _Draft:
         if event.seconds is not None:
             pace, paces = event.asked.pace(event), self.of("paces")
             paces[pace] = (*paces.get(pace, ()), event.seconds)[-PACES:]
-        before = self.opinions(question)
+        before = self.answers_to(question, event.by)
         self.append("answers", question, event)
         self.count(question, event.by, before)
         if not event.source:
@@ -610,7 +611,7 @@ class _Draft:
     def withdraw(self, event: Withdrawn) -> None:
         """Take an answer back."""
         question, answers = event.question, self.of("answers")
-        before = self.opinions(question)
+        before = self.answers_to(question, event.by)
         left = tuple(answer for answer in answers.get(question, ()) if answer.number != event.judgment)
         if left:
             answers[question] = left
@@ -628,16 +629,19 @@ class _Draft:
         """The assessors who have given the question an answer that counts."""
         return {answer.by for answer in self.seen("answers").get(question, ()) if answer.counts}
 
-    def count(self, question: Question, assessor: str, before: set[str]) -> None:
-        """Count the question for its assessor and its kind, if it is answered now and was not before, or not now."""
-        after = self.opinions(question)
-        for name, key, change in (
-            ("answered", (assessor, question.query), (assessor in after) - (assessor in before)),
-            ("asked", question.kind, bool(after) - bool(before)),
-        ):
-            if change:
+    def answers_to(self, question: Question, assessor: str) -> tuple[int, int]:
+        """How often the assessor was asked the question and answered, and whether it has an answer that counts."""
+        given = self.seen("answers").get(question, ())
+        asked = {answer.purpose for answer in given if answer.by == assessor}
+        return len(asked), any(answer.counts for answer in given)
+
+    def count(self, question: Question, assessor: str, before: tuple[int, int]) -> None:
+        """Count the question for its assessor and its kind, by what it was ``before``."""
+        keys = ("answered", (assessor, question.query)), ("asked", question.kind)
+        for (name, key), was, now in zip(keys, before, self.answers_to(question, assessor), strict=True):
+            if now != was:
                 counts = self.of(name)
-                counts[key] = counts.get(key, 0) + change
+                counts[key] = counts.get(key, 0) + now - was
 
     def append(self, name: str, key: Any, event: Event) -> None:
         lists = self.of(name)

@@ -24,7 +24,7 @@ from probeval.campaign.assessors import (
     user_sentences,
 )
 from probeval.campaign.candidates import PER_DOCUMENT, Material, seconds_per_answer
-from probeval.campaign.events import Phase
+from probeval.campaign.events import Event, Phase
 from probeval.campaign.kinds import Compared
 from probeval.campaign.questions import COMPARISON, GRADE
 from probeval.campaign.setup import Setup
@@ -39,6 +39,7 @@ __all__ = ["QueryProgress", "Status", "day_of", "status_of"]
 
 DAY = 24 * 3600.0
 WEEK = 7 * DAY
+LATE_JUDGMENTS, LATE_SECONDS = 20, 60.0  # behind by more, the owner is told
 # What tables show of each assessor; to_frame() has all.
 WORK = ("assessor", "judgments", "skipped", "flagged", "seconds", "shared", "bias", "bias_error")
 CHECKED = ("gold", "gold_right", "repeats", "repeats_same")  # with gold or repeated questions
@@ -94,6 +95,7 @@ class Status(Result):
     users: Annotated[tuple[Respondent, ...], "The answers of each person about two lists, or of another kind."]
     snapshot: Annotated[ModelSnapshot | None, "The latest results of the model; null before its first run."]
     behind: Annotated[int, "Judgments added, changed or withdrawn since the snapshot."]
+    behind_seconds: Annotated[float, "The seconds since the first of these; 0 if there is none."]
     seconds: Annotated[float, "The median time per judgment or answer; null if unknown."]
     paces: Annotated[
         Mapping[str, float],
@@ -112,6 +114,16 @@ class Status(Result):
     def gold_name(self) -> str:
         """What questions with a known answer are called."""
         return "traps" if self.setup.ask == "lists" else "gold questions"
+
+    @key
+    def late(self) -> bool:
+        """Whether the model is more than 20 judgments or a minute behind."""
+        return self.behind > LATE_JUDGMENTS or self.behind_seconds > LATE_SECONDS
+
+    @key
+    def reached(self) -> bool:
+        """Whether the stopping rule is met, by a fit that has all judgments."""
+        return self.snapshot is not None and self.snapshot.reached and not self.behind
 
     @property
     def made(self) -> int:
@@ -202,7 +214,8 @@ def _progress(status: Status) -> Iterator[str]:
     if snapshot.audit is not None:
         yield from snapshot.audit.sentences()
     if snapshot.reached:
-        yield f"Target met: {'; '.join(snapshot.reasons)}."
+        since = f", before the last {counted(status.behind, 'judgment')}" if status.behind else ""
+        yield f"Target met: {'; '.join(snapshot.reasons)}{since}."
     elif status.left is None:
         yield f"Target {setup.stopping}: {status.way:.0%} of the way."
     else:
@@ -216,6 +229,8 @@ def _advice(status: Status) -> Iterator[str]:
     snapshot, now = status.snapshot, status.time
     if snapshot is not None and snapshot.audit is not None and snapshot.audit.alarm is not None:
         yield "The audit raises an alarm: find the reason before you rely on the scores."
+    if status.late:
+        yield _lateness(status)
     if status.disagreements:
         yield f"Adjudicate {counted(status.disagreements, 'pair')} on which assessors differ."
     if status.contested:
@@ -235,11 +250,13 @@ def _advice(status: Status) -> Iterator[str]:
         return
     if snapshot is None:
         yield "The model has not run yet: it needs a moment."
-    elif snapshot.reached:
+    elif status.reached:
         yield "The target is met: export the judgments, or go on for more confidence."
+    elif snapshot.reached:
+        yield f"The target was met before the last {counted(status.behind, 'judgment')}: wait for the model."
     elif status.left is not None:
         yield _remaining(status, now)
-    if snapshot is None or not snapshot.reached:
+    if not status.reached:
         for share in status.assessors:
             if now - share.last > DAY:
                 yield f"{share.assessor} has not judged since {day_of(share.last, now)}."
@@ -251,6 +268,14 @@ def _advice(status: Status) -> Iterator[str]:
     for share in status.assessors:
         if share.manner:
             yield f"{share.assessor} is more {share.manner} than the others: discuss the guideline."
+
+
+def _lateness(status: Status) -> str:
+    since = duration(status.behind_seconds / 3600)
+    return (
+        f"The model is {counted(status.behind, 'judgment')} behind, the first of them {since} old: keep the judging "
+        "page running, and give its machine more processor time if this lasts."
+    )
 
 
 def _remaining(status: Status, now: float) -> str:
@@ -285,10 +310,13 @@ def status_of(
     material: Material,
     now: float,
     snapshot: ModelSnapshot | None,
-    behind: int,
+    missing: Sequence[Event],
     curve: Sequence[tuple[int, float]],
 ) -> Status:
-    """The status, from the state, what is asked about, and the judged pairs and progress of every snapshot."""
+    """The status, from the state, what is asked about, the latest snapshot and the events that it lacks.
+
+    ``curve`` has the judged pairs and the progress of every snapshot.
+    """
     setup, pool = state.settings, material.asked
     who, _, grades = state.grade_matrix()
     several = (~np.isnan(grades)).sum(axis=0) > 1
@@ -315,7 +343,7 @@ def status_of(
         gold_orders=len(state.known(COMPARISON)),
         settled=len(state.settled) - len(state.adjudicated),
         contested=len(state.disagreements) - len(state.contested(GRADE)),
-        adjudicated=sum(question.kind == GRADE and question not in state.gold for question in state.settled),
+        adjudicated=sum(not event.is_gold for event in state.adjudicated.values()),
         disagreements=len(state.contested(GRADE)),
         flagged=len(state.flags),
         leased=sum(bool(state.holders(question, now)) for question in state.leases),
@@ -327,7 +355,8 @@ def status_of(
         comparers=comparers(state, () if snapshot is None else snapshot.answering),
         users=respondents(state, material),
         snapshot=snapshot,
-        behind=behind,
+        behind=len(missing),
+        behind_seconds=max(0.0, now - missing[0].time) if missing else 0.0,
         seconds=float(np.median(timed)) if timed else seconds,
         paces=seconds_per_answer(state),
         way=way_come(curve),

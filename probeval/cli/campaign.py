@@ -23,6 +23,7 @@ from probeval.cli.exchange import export, import_file
 from probeval.cli.gold import gold
 from probeval.cli.options import OutFolder, ToolName
 from probeval.cli.output import check_tool
+from probeval.cli.statement import statement
 from probeval.cli.stores import AssessorName, By, CampaignPlace, Refresh, StorePlace
 from probeval.cli.topics import topics as topics_command
 from probeval.data import read_texts
@@ -57,6 +58,7 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
     Example: probeval campaign create mine.db runs/ --metric nDCG@10 --scale graded:3
     """
     from probeval.campaign import Campaign
+    from probeval.campaign.statement import rule_advice
     from probeval.relevance import Hierarchical
 
     messages, model = output.messages, given.model
@@ -81,7 +83,11 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
         seed=given.seed,
         **setup,
     ) as made:
-        found, texts = made.status(), made.queries
+        found, texts, registered = made.status(), made.queries, made.digest(1)
+    advice = rule_advice(found.setup.stopping, found.setup.goal, len(collection.runs.systems))
+    if advice:
+        output.hints.append(advice)
+    output.hints.append(f"The rule {found.setup.stopping} is registered as event 1, with the hash {registered}")
     if given.ask != "grades" and not isinstance(choice.model, Hierarchical):
         output.hints.append(
             f"The model {choice.name} does not use answers about two documents: they will change no score."
@@ -158,7 +164,7 @@ def next_tasks(
         if refresh and opened.is_behind:
             messages.warned(opened.refresh)
         snapshot = opened.snapshot
-        if snapshot is not None and snapshot.reached:
+        if snapshot is not None and snapshot.reached and not opened.is_behind:
             messages.say(f"The target is met ({'; '.join(snapshot.reasons)}): no more judgments are needed.")
         tasks = opened.next(assessor, n=n)
         if not tasks:
@@ -191,3 +197,4 @@ campaign.command()(restore)
 campaign.command()(check)
 campaign.command("topics")(topics_command)
 campaign.command()(gold)
+campaign.command()(statement)

@@ -6,7 +6,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from probeval.api.settings import Choosing, Depth, Mapping, Policy, Rope, Sharing
+from probeval.api.settings import Checks, Choosing, Depth, Mapping, Policy, Rope, Sharing
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.cli.assessor_texts import grade_words_of
 from probeval.cli.options import Metric
@@ -36,10 +36,6 @@ FollowUp = Annotated[
     ),
 ]
 Forced = Annotated[bool, About("One of two documents has to be better: no equal.", option="--forced/--no-forced")]
-Overlap = Annotated[float, About("The share of pairs that several assessors judge.", least=0, most=1)]
-Opinions = Annotated[int, About("The number of assessors for these pairs.", least=2)]
-GoldShare = Annotated[float, About("The share of tasks with a known grade.", least=0, most=1)]
-RepeatShare = Annotated[float, About("The share of tasks that come a second time.", least=0, most=1)]
 Rule = Annotated[
     str,
     About("The grade of a pair that has several: unanimous, median, majority, min, max, latest.", metavar="RULE"),
@@ -48,7 +44,7 @@ Lease = Annotated[float, About("Minutes that an assessor may hold a pair.", leas
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class CampaignSettings(Sharing, Choosing):
+class CampaignSettings(Checks, Sharing, Choosing):
     """How a campaign is judged and scored."""
 
     metric: Metric
@@ -59,10 +55,6 @@ class CampaignSettings(Sharing, Choosing):
     ask: Ask = "grades"
     follow_up: FollowUp = False
     forced: Forced = False
-    overlap: Overlap = 0.0
-    opinions: Opinions = 2
-    gold_share: GoldShare = 0.0
-    repeat_share: RepeatShare = 0.0
     rule: Rule = "unanimous"
     lease: Lease = 15.0
     grade_words: GradeWords = None

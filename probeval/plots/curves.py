@@ -18,6 +18,8 @@ __all__ = ["plot_forecast", "plot_trajectories", "plot_trajectory"]
 FIGURES = {
     "accuracy": "pairs of systems in the true order",
     "tau": "Kendall's tau with the true order",
+    "tau_top15": "tau among the 15 best systems",
+    "tau_ap": "AP correlation with the true order",
     "calibration_excess": "excess calibration error",
     "mae": "mean absolute error of the scores",
 }
@@ -58,13 +60,13 @@ def plot_trajectory(simulation: Simulation, figure: str = "tau", *, ax: Axes | N
 
 
 def plot_trajectories(simulation: Simulation) -> Axes:
-    """Plot accuracy, tau, calibration and error of scores against judgments, side by side; a ring marks the stop."""
+    """Plot accuracy, tau, tau at the top, AP correlation, calibration and error against judgments; a ring is a stop."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.6, 6.6), layout="constrained")
+    figure = Figure(figsize=(12.6, 6.6), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(2, 2, sharex=True)
+    axes = figure.subplots(2, 3, sharex=True)
     for ax, name in zip(axes.ravel(), FIGURES, strict=True):
         plot_trajectory(simulation, name, ax=ax)
     for ax in axes[0]:

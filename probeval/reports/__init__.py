@@ -7,6 +7,7 @@ from probeval.reports.pages import paragraph, report_campaign, report_evaluation
 from probeval.reports.pools import report_pools
 from probeval.reports.results import EffectSize, ReportResults
 from probeval.reports.simulations import read_simulation, report_simulation
+from probeval.reports.statement import statement_page
 from probeval.reports.studies import report_study, study_page
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "report_pools",
     "report_simulation",
     "report_study",
+    "statement_page",
     "study_page",
     "write_report",
 ]

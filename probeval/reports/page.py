@@ -110,7 +110,7 @@ class Page(Record):
     sections
         The sections, in order.
     kind
-        ``"evaluation"``, ``"campaign"``, ``"simulation"`` or ``"study"``.
+        ``"evaluation"``, ``"campaign"``, ``"simulation"``, ``"study"`` or ``"statement"``.
     """
 
     title: str

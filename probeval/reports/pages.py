@@ -6,7 +6,6 @@ import platform
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pandas as pd
 
-from probeval.display import Table
+from probeval.display import Table, moment
 from probeval.errors import ModelError, ProbevalError, ProbevalWarning
 from probeval.relevance import Choice, Hierarchical, choose_model
 from probeval.reporting import SILENT, Reporter
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["paragraph", "report_campaign", "report_evaluation", "reproduction"]
 
+HALF = 0.5  # who leads is more likely than not to be the best
 UNNAMED = "campaign"  # the default name of a campaign
 ROUTES = {
     "draws": "joint draws of grades; intervals are quantiles of the draws",
@@ -151,8 +151,10 @@ def _lead(found: ReportResults) -> str:
         text = f"No two systems can be distinguished yet ({scores.judged:,} of {scores.pool:,} pairs judged). "
         text += f"{highest} by {where}, {scores[first].mean():.3f}{', and' if likely == first else f'; {likely}'} is "
         return f"{text}most likely to be the best ({p:.0%}).{_beyond(found)}"
-    if likely == first:
+    if likely == first and p > HALF:
         text = f"{first} leads {len(order)} systems by {where}, and is the best on these queries with "
+    elif likely == first:
+        text = f"{highest} of {len(order)} systems by {where}, and is the most likely to be the best, with "
     else:
         text = f"{highest} of {len(order)} systems by {where}; {likely} is most likely to be the best, with "
     near = int((~verdict.decided[scores.order[0]]).sum()) - 1
@@ -181,7 +183,8 @@ def _figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
     scores, ranking = found.scores, found.ranking
     first = ranking.order[0]
     low, high = scores[first].interval(found.level)
-    leads = len(ranking.order) == 1 or (found.verdict.decided.any() and _likeliest(found)[0] == first)
+    likely, p = _likeliest(found)
+    leads = len(ranking.order) == 1 or (found.verdict.decided.any() and likely == first and p > HALF)
     figures = [
         (
             "leader" if leads else "highest expected score",
@@ -296,7 +299,7 @@ def report_campaign(
             "policy and goal": f"{setup.policy}, {setup.goal}",
             "stopping rule": setup.stopping,
             "one grade of several": setup.rule,
-            "events in the log": f"{status.events:,}, the last {datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC",
+            "events in the log": f"{status.events:,}, the last {moment(last)}",
         },
         reporter=reporter,
     )

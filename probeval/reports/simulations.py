@@ -55,7 +55,7 @@ def read_simulation(path: str | PathLike[str]) -> dict[str, Any]:
         document = json.loads(read_bytes(file))
         _ = [document[name] for name in ("metric", "systems", "pool", "offered", "stopping", "until", "noise")]
         _ = [(p["policy"], p["ending"], p["stop"]["accuracy_p"]) for p in document["policies"]]
-        _ = [point["tau_top15"] for p in document["policies"] for point in p["points"]]
+        _ = [point["tau_ap"] for p in document["policies"] for point in p["points"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DataError(
             "expected the JSON output of probeval simulate, of this version of probeval.", path=file

@@ -1,5 +1,6 @@
 """Simulations: collections judged again in part and compared with their full judgments; forecasts and plans."""
 
+from probeval.simulation.budgets import BudgetComparison, BudgetSummary, compare_at_budgets, summarise_budgets
 from probeval.simulation.errors import learn_errors
 from probeval.simulation.forecast import Forecast, ForecastStep, forecast
 from probeval.simulation.heldout import HeldOut, restrict
@@ -22,6 +23,8 @@ __all__ = [
     "MODELS",
     "TARGETS",
     "Bins",
+    "BudgetComparison",
+    "BudgetSummary",
     "Contender",
     "FitFunction",
     "Forecast",
@@ -49,6 +52,7 @@ __all__ = [
     "ValidationRun",
     "Variants",
     "apply_rules",
+    "compare_at_budgets",
     "forecast",
     "label_baselines",
     "lasting",
@@ -61,6 +65,7 @@ __all__ = [
     "resize",
     "restrict",
     "simulate",
+    "summarise_budgets",
     "tau_and_accuracy",
     "top_tau",
     "validate",

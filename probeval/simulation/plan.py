@@ -27,7 +27,7 @@ from probeval.reporting import SILENT, Reporter
 from probeval.results import UNSET, Result, UnsetType, frame, key
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
-from probeval.selection import Judging
+from probeval.selection import Judging, JudgingState
 from probeval.simulation.forecast import LASTS, PATHS, Forecast, ForecastStep, forecast
 from probeval.streams import Purpose, stream
 
@@ -44,7 +44,7 @@ JUDGED = ("confidence", "halfwidth")  # targets that judgments can meet; the oth
 ABOUT_QUERIES = ("erho2", "phi", "power")
 STUDY_DRAWS = 200
 PILOT, PILOT_SHARE = 50, 0.03  # the minimum number of pairs in a pilot, and its share of a large pool
-DECIMALS = {"judgments": 0, "lower": 0, "upper": 0, "a_query": 1, "hours": 1, "cost": 2}  # in tables
+DECIMALS = {"judgments": 0, "lower": 0, "upper": 0, "tasks": 0, "a_query": 1, "hours": 1, "cost": 2}  # in tables
 
 
 def parse_targets(text: str) -> dict[str, float]:
@@ -100,22 +100,63 @@ class Variants(Record):
         Numbers of queries, and depths of the pool; by default those of the runs and of the measure.
     assessors, disagreement
         Numbers of assessors per pair, and the probability that an assessor gives a wrong grade.
+    overlap, opinions
+        The share of pairs that several assessors judge, and how many do.
+    gold_share, repeat_share
+        The shares of tasks that are pairs with a known grade, and pairs that come a second time.
     difference
         The difference between two systems for the target power.
     prices
         The prices.
+
+    Examples
+    --------
+    >>> noisy = Variants(disagreement=0.1, overlap=0.2, gold_share=0.1, repeat_share=0.1)
+    >>> round(noisy.tasks(100, assessors=1, grades=3), 1)  # 120 judgments, 30 checks, 3.7 pairs to adjudicate
+    153.7
     """
 
     queries: Sequence[int] | None = None
     depths: Sequence[int] | None = None
     assessors: Sequence[int] = (1,)
     disagreement: float = 0.0
+    overlap: float = 0.0
+    opinions: int = 2
+    gold_share: float = 0.0
+    repeat_share: float = 0.0
     difference: float = 0.05
     prices: Prices = field(default_factory=Prices)
 
     def __post_init__(self) -> None:
         if min(self.assessors, default=0) < 1 or not 0 <= self.disagreement <= 1:
             raise SelectionError("A plan needs at least one assessor, and a disagreement between 0 and 1.")
+        if not 0 <= self.overlap <= 1 or self.opinions < 2:
+            raise SelectionError("The overlap is a share of pairs that two assessors or more judge.")
+        if min(self.gold_share, self.repeat_share) < 0 or self.gold_share + self.repeat_share >= 1:
+            raise SelectionError("Gold and repeated pairs together must be fewer than all tasks, and no share below 0.")
+
+    def opinions_of(self, assessors: int) -> dict[int, float]:
+        """The numbers of judgments that pairs get, with the share of pairs that get each."""
+        many = max(assessors, self.opinions)
+        return {assessors: 1.0} if many == assessors else {assessors: 1 - self.overlap, many: self.overlap}
+
+    def tasks(self, pairs: float, *, assessors: int, grades: int) -> float:
+        r"""The tasks that it takes to judge some pairs: judgments, gold and repeated pairs, and adjudication.
+
+        .. math:: \frac{n \sum_m s_m m}{1 - g - r} + n \sum_m s_m (1 - a_m)
+
+        With :math:`s_m` of the pairs judged by *m* assessors, and *g* and *r* of the tasks gold and repeated. All *m*
+        give one grade with :math:`a_m = (1-d)^m + (L-1)^{1-m} d^m`, where *d* is the probability of a wrong grade, any
+        of the other :math:`L - 1`; a pair with different grades is adjudicated once.
+        """
+        wrong, others = self.disagreement, max(grades - 1, 1)
+        shares = self.opinions_of(assessors)
+        judged = pairs * sum(share * m for m, share in shares.items())
+        agreed = sum(
+            share * ((1 - wrong) ** m + float(others) ** (1 - m) * wrong**m) for m, share in shares.items() if m > 1
+        )
+        several = sum(share for m, share in shares.items() if m > 1)
+        return judged / (1 - self.gold_share - self.repeat_share) + pairs * (several - agreed)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -142,8 +183,11 @@ class Planned(Result):
     erho2: Annotated[float | UnsetType, "The expected E rho^2, if it is a target."] = UNSET
     phi: Annotated[float | UnsetType, "The expected Phi, if it is a target."] = UNSET
     power: Annotated[float | UnsetType, "The expected power, if it is a target."] = UNSET
-    hours: Annotated[float, "The time of the judgments still to be made."]
-    cost: Annotated[float, "The cost of the judgments still to be made."]
+    tasks: Annotated[
+        float, "The tasks still to be done: judgments, overlap included, gold and repeated pairs, and adjudication."
+    ]
+    hours: Annotated[float, "The time that they take."]
+    cost: Annotated[float, "Their cost, and that of queries and labels."]
     meets: Annotated[bool, "Whether all targets are met."]
     ahead: Forecast
 
@@ -338,7 +382,9 @@ def plan(
         sized = sized if with_labels else replace(sized, labels=None)
         judging = Judging.of(sized, model, measured, scale=scale, depth=depth, explore=0.0, rope=rope, seed=seed)
         state = judging.begin()
-        noise = _noise(judging.scale, measured, variants.disagreement) / k
+        noise = _noise(judging.scale, measured, variants.disagreement) * sum(
+            share / m for m, share in variants.opinions_of(k).items()
+        )
         ahead = forecast(
             state,
             target=wanted.get("confidence", 0.5),
@@ -351,7 +397,7 @@ def plan(
             rng=stream(seed, n, depth),
             reporter=_Continued(trajectories),
         )
-        options.append(_planned(ahead, wanted, study, variants, n, depth, k, with_labels, made=state.scores.judged))
+        options.append(_planned(ahead, wanted, study, variants, n, depth, k, with_labels, state=state))
     next(trajectories, None)  # exhaust it, to finish the progress
     options.sort(key=lambda o: (not o.meets, o.cost, o.judgments))
     return Plan(wanted, tuple(options))
@@ -378,10 +424,10 @@ def _planned(
     k: int,
     with_labels: bool,
     *,
-    made: int,
+    state: JudgingState,
 ) -> Planned:
-    """Return the expected outcome of one option; ``made`` is the number of judged pairs of its pool."""
-    prices = variants.prices
+    """Return the expected outcome of one option, from the state of its judging now."""
+    prices, made, grades = variants.prices, state.scores.judged, len(state.judging.scale.grades)
     needed = {"judgments": float(ahead.judged[0]), "lower": float(ahead.judged[0]), "upper": float(ahead.judged[0])}
     expected: dict[str, float] = {}
     if "confidence" in wanted:
@@ -408,11 +454,12 @@ def _planned(
         or (expected[name] <= target + 1e-9 if name == "halfwidth" else expected[name] >= target - 1e-9)
         for name, target in wanted.items()
     )
-    still = max(needed["judgments"] - made, 0.0) * k
-    cost = still * prices.judgment + n * prices.query + (ahead.pool * prices.label if with_labels else 0.0)
+    tasks = variants.tasks(max(needed["judgments"] - made, 0.0), assessors=k, grades=grades)
+    cost = tasks * prices.judgment + n * prices.query + (ahead.pool * prices.label if with_labels else 0.0)
     return Planned(
         queries=n, depth=depth, assessors=k, labels=with_labels, **needed, a_query=needed["judgments"] / max(n, 1),
-        pool=ahead.pool, **expected, hours=still * prices.seconds / 3600, cost=cost, meets=meets, ahead=ahead,
+        pool=ahead.pool, **expected, tasks=tasks, hours=tasks * prices.seconds / 3600, cost=cost, meets=meets,
+        ahead=ahead,
     )  # fmt: skip
 
 

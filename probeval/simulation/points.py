@@ -15,7 +15,7 @@ from scipy.special import ndtri, stdtrit
 from probeval.arrays import Bools, Floats, Ints
 from probeval.display import Record
 from probeval.errors import ScoreError
-from probeval.reliability.correlation import spearman
+from probeval.reliability.correlation import ap_correlation, spearman
 from probeval.reliability.multiple import significant_signs
 from probeval.results import HIDDEN
 from probeval.scores import Ranking, Scores
@@ -94,6 +94,7 @@ class Point(Record):
     tau_top15: Annotated[
         float, "Kendall's tau-a among the 15 truly best systems, and those tied with the last of them."
     ]
+    tau_ap: Annotated[float, "The AP correlation: Kendall's tau with more weight on the top of the ranking."]
     rho: Annotated[float, "Spearman's correlation: Pearson's of the ranks, ties sharing theirs."]
     rmse_difference: Annotated[float, "The root mean squared error of the differences."]
     mae: Annotated[float, "The mean absolute error of the scores."]
@@ -183,6 +184,7 @@ def measure_point(
         else _mean(np.where(significant_pairs(query_truth, test), agrees, 1.0)),
         tau=_mean(signs(estimated) * signs(true)),
         tau_top15=top_tau(scores.mean, truth),
+        tau_ap=ap_correlation(truth, scores.mean, variant="a"),
         rho=spearman(scores.mean, truth),
         rmse_difference=float(np.sqrt(_mean((estimated - true) ** 2))),
         mae=float(np.abs(scores.mean - truth).mean()),

@@ -174,6 +174,7 @@ def replay(
             assessors=protocol.assessors,
             shows_rules=protocol.rules is not None,
             collection=held.collection.name,
+            checkpoints=tuple(sorted(protocol.checkpoints)),
         ),
         policy=chooser.name,
         model=name,

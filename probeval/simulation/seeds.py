@@ -13,7 +13,16 @@ from scipy.special import bdtr, expit, logit, stdtrit
 if TYPE_CHECKING:
     from probeval.simulation.trajectory import Trajectory
 
-__all__ = ["LEVEL", "PolicyComparison", "SeedSummary", "compare_policies", "mean_interval", "summarise_seeds"]
+__all__ = [
+    "LEVEL",
+    "PolicyComparison",
+    "SeedSummary",
+    "compare_policies",
+    "is_budget",
+    "mean_interval",
+    "summarise_seeds",
+    "t_interval",
+]
 
 LEVEL = 0.95  # of the intervals
 
@@ -108,17 +117,20 @@ def summarise_seeds(trajectories: Sequence[Trajectory], *, level: float = LEVEL)
 def compare_policies(trajectories: Sequence[Trajectory], *, level: float = LEVEL) -> tuple[PolicyComparison, ...]:
     """Return the difference in judgments between every two policies, seed by seed.
 
+    The judgments at the stop are left out where the rule is a budget: all policies then stop after as many.
+
     The interval is that of a paired t test. No difference exceeds the number of pairs, and limits beyond it are set to
     it, which leaves their coverage and the verdict as they are.
     """
     found = []
     for (label, first), (other, second) in combinations(_by_policy(trajectories).items(), 2):
-        for figure in JUDGMENTS:
+        figures = JUDGMENTS[1:] if is_budget(first[0].setup.stopping) else JUDGMENTS
+        for figure in figures:
             pairs = [(figure.value(a), figure.value(b)) for a, b in zip(first, second, strict=True)]
             differences = [a - b for a, b in pairs if a is not None and b is not None]
             signs = [_sign(a, b) for a, b in pairs]
             fewer, more = signs.count(-1), signs.count(1)
-            mean, lower, upper = _t_interval(differences, level, most=figure.bounds(first[0])[1])
+            mean, lower, upper = t_interval(differences, level, most=figure.bounds(first[0])[1])
             decided = len(differences) == len(pairs)
             verdict = _by_interval(lower, upper) if decided else _by_signs(fewer, more, level)
             n = len(differences)
@@ -131,6 +143,11 @@ def _by_policy(trajectories: Sequence[Trajectory]) -> dict[str, list[Trajectory]
     for trajectory in trajectories:
         out.setdefault(trajectory.label, []).append(trajectory)
     return {label: sorted(same, key=lambda t: t.seed) for label, same in out.items()}
+
+
+def is_budget(stopping: str) -> bool:
+    """Whether a stopping rule is a number of judgments and nothing else."""
+    return stopping.startswith("budget=") and "," not in stopping
 
 
 def mean_interval(values: Sequence[float], low: float, high: float, *, level: float = LEVEL) -> Interval:
@@ -175,7 +192,7 @@ def mean_interval(values: Sequence[float], low: float, high: float, *, level: fl
     return mean, lower, upper
 
 
-def _t_interval(values: Sequence[float], level: float, *, most: float) -> Interval:
+def t_interval(values: Sequence[float], level: float, *, most: float) -> Interval:
     """Return the mean and its t interval, of differences that are at most this large."""
     n = len(values)
     if n < 2:

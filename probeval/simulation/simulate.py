@@ -23,6 +23,13 @@ from probeval.relevance.models.labels import is_label_model, label_model
 from probeval.reporting import SILENT, Reporter
 from probeval.results import Named, Result, frame, key, plain
 from probeval.scores.ideal import Ideal
+from probeval.simulation.budgets import (
+    BudgetComparison,
+    BudgetSummary,
+    compare_at_budgets,
+    curves_of,
+    summarise_budgets,
+)
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.protocol import SimulationProtocol
 from probeval.simulation.replay import replay
@@ -55,6 +62,16 @@ class Simulation(Result):
     def comparisons(self) -> tuple[PolicyComparison, ...]:
         """One entry per pair of policies and figure: the difference in judgments, seed by seed."""
         return compare_policies(self.trajectories)
+
+    @key.named("budgets")
+    def budget_summaries(self) -> tuple[BudgetSummary, ...]:
+        """One entry per policy, figure and budget, and per area under the curve: its mean over the seeds."""
+        return summarise_budgets(curves_of(self.trajectories))
+
+    @key
+    def budget_comparisons(self) -> tuple[BudgetComparison, ...]:
+        """One entry per pair of policies, figure and budget, or area: the difference, seed by seed."""
+        return compare_at_budgets(curves_of(self.trajectories))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per trajectory and checkpoint: policy, model, seed, and all figures."""
@@ -108,6 +125,23 @@ class Simulation(Result):
         """
         return frame(compare_policies(self.trajectories, level=level), PolicyComparison)
 
+    def at_budgets(self, *, level: float = LEVEL) -> pd.DataFrame:
+        """Return the mean of each figure over the seeds at each budget, with its interval.
+
+        One row per policy, figure and budget: tau, tau among the 15 truly best systems, the AP correlation, accuracy,
+        the mean absolute error of scores and the calibration error. Budgets are the checkpoints, and the stop if it is
+        a budget; a budget of NaN is the area under the curve, as its mean height.
+        """
+        return frame(summarise_budgets(curves_of(self.trajectories), level=level), BudgetSummary)
+
+    def compare_at_budgets(self, *, level: float = LEVEL) -> pd.DataFrame:
+        """Return the differences between every two policies at each budget and in area, paired by seed.
+
+        One row per pair of policies, figure and budget: the mean difference with its interval (Student's t), and the
+        verdict: ``better`` or ``worse`` if the interval excludes 0.
+        """
+        return frame(compare_at_budgets(curves_of(self.trajectories), level=level), BudgetComparison)
+
     def _headline(self) -> str:
         labels = dict.fromkeys(t.label for t in self.trajectories)
         return f"{self.setup.metric}, {', '.join(labels)}, {self.setup.pool:,} pairs"
@@ -135,7 +169,27 @@ class Simulation(Result):
         if seeds > 1 and self.comparisons:
             title = f"Judgments of policy minus those of other, {LEVEL:.0%} intervals"
             found.append(Table(self.compare_policies(), title, dict.fromkeys(("difference", "lower", "upper"), 1)))
+        if seeds > 1 and self.budget_comparisons:
+            found += budget_tables(self.at_budgets(), self.compare_at_budgets())
         return tuple(found)
+
+
+def budget_tables(means: pd.DataFrame, differences: pd.DataFrame) -> list[Table]:
+    """Return a table of means with one column per budget, and one of differences at the last budget and in area."""
+    shown = means.assign(at=[_at(b) for b in means["budget"]])
+    wide = shown.pivot_table(index=["figure", "policy"], columns="at", values="mean", sort=False, dropna=False)
+    title = "Means at budgets (shares of the pool), and areas under the curves (their mean heights)"
+    last = differences["budget"].max()
+    kept = differences[differences["budget"].isna() | (differences["budget"] == last)]
+    rows = kept.assign(budget=[_at(b) for b in kept["budget"]]).drop(columns="collections")
+    return [
+        Table(wide.reset_index().rename_axis(columns=None), title),
+        Table(rows, f"Figure of policy minus that of other, {LEVEL:.0%} intervals"),
+    ]
+
+
+def _at(budget: float) -> str:
+    return "area" if pd.isna(budget) else f"{budget:.3g}"
 
 
 def simulate(

@@ -87,6 +87,7 @@ class ReplaySetup:
     assessors: Annotated[int, HIDDEN] = 1
     shows_rules: Annotated[bool, HIDDEN] = False  # whether the decisions of these rules were asked for
     collection: Annotated[str, HIDDEN] = ""  # its name
+    checkpoints: Annotated[tuple[float, ...], HIDDEN] = ()  # the judged shares of the points
 
 
 @dataclass(frozen=True)

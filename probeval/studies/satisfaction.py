@@ -31,6 +31,7 @@ __all__ = ["ListUser", "StudyTenth", "UserStudy"]
 
 MIN_TRAPS = 3  # from which on a user can be named for wrong answers
 HALF = 0.5
+FEWEST_ANSWERS = 20  # from which on sentences tell something of users
 
 
 @dataclass(frozen=True, repr=False)
@@ -320,6 +321,9 @@ class UserStudy(Result):
         """The figures in words."""
         mapping, noticed = self.mapping, self.noticeable
         found = [f"{self._headline()}, {self.good:,} both good, {self.bad:,} both bad."]
+        if self.n_answers < FEWEST_ANSWERS:
+            found.append(f"Too few answers to tell anything of users: it takes {FEWEST_ANSWERS}.")
+            return (*found, *self._traps_in_words())
         if self.chosen_good is not None:
             found.append(f"Of the preferred lists {_in_words(self.chosen_good)} are good.")
         if noticed is None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 from types import TracebackType
 from typing import Any
 
@@ -41,6 +42,21 @@ class Standing:
     def judged_in(self, state: State) -> int:
         """Grades and answers in a later state: those at that moment, and the questions answered since."""
         return self.made + sum(state.asked.values()) - self.asked
+
+    def progress(self, state: State, *, checked: bool) -> dict[str, Any]:
+        """The count of the progress strip in a later state, its name, and how far it will go if that is known.
+
+        To those who are ``checked`` it counts all answers alike: one to a gold or a repeated question, or a second
+        opinion, judges no further pair, and would show what it is by a count that stands still.
+        """
+        setup, judged, planned = self.status.setup, self.judged_in(state), self.planned
+        if not (checked and setup.mixes_checks):
+            counted = "Judged" if setup.ask == "grades" else "Answered"
+            return {"judged": judged, "counted": counted, "planned": planned}
+        given = sum(state.answered.values())
+        if planned is not None:
+            planned = given + ceil(max(0, planned[0] - judged) * setup.answers_per_judgment), planned[1]
+        return {"judged": given, "counted": "Answers", "planned": planned}
 
     def share(self, assessor: str) -> Share | None:
         """The judgments of an assessor; None before the first."""

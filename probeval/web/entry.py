@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -33,19 +35,18 @@ from probeval.web.forms import own_form, read_form
 from probeval.web.guard import Limiter, network_of
 
 __all__ = [
-    "COOKIE",
     "Assessor",
     "Entry",
     "Guesses",
     "Roster",
     "SignInPages",
     "read_assessors",
+    "secret_in",
     "signed_in",
     "who_sent",
 ]
 
 T = TypeVar("T")
-COOKIE = "probeval"
 PERSON = "probeval.person"  # in the scope of a request
 LONGEST_TOKEN = 500
 MOST_USED = 10_000  # sessions remembered
@@ -126,7 +127,7 @@ class Roster:
 
     def had(self, secret: str) -> bool:
         """Whether there was such a session, which may have ended since: then it is no guess."""
-        return digest_token(secret) in self._campaign.known_state.access.sessions
+        return self._campaign.known_state.access.had(digest_token(secret))
 
     def invites(self, token: str) -> bool:
         """Whether a token is valid now; a guess writes nothing."""
@@ -148,9 +149,26 @@ def signed_in(request: Request) -> Assessor:
     if isinstance(found, Exception):
         raise found
     if not isinstance(found, Assessor):
-        ended = COOKIE in request.cookies
-        raise HTTPException(401, ENDED if ended else "Sign in with your token first.")
+        raise HTTPException(401, ENDED if secret_in(request.headers) else "Sign in with your token first.")
     return found
+
+
+def secret_in(headers: Headers) -> str:
+    """The secret of a session in the cookie of a request; empty without one."""
+    return Request({"type": "http", "headers": headers.raw}).cookies.get(cookie_name(headers), "")
+
+
+def cookie_name(headers: Headers) -> str:
+    """The name of our cookie at the address of a request.
+
+    Browsers send the cookies of one port of a host to all others, so the port is in the name: two servers on one host
+    do not share a cookie.
+
+    >>> cookie_name(Headers({"host": "judge.example.org:8517"})), cookie_name(Headers({"host": "judge.example.org"}))
+    ('probeval-8517', 'probeval')
+    """
+    port = re.search(r":([0-9]{1,5})$", headers.get("host", ""))
+    return "probeval" if port is None else f"probeval-{port[1]}"
 
 
 def who_sent(scope: Scope) -> Assessor | None:
@@ -226,7 +244,7 @@ class Entry:
         """Handle a request."""
         if scope["type"] == "http":
             request = Request(scope)
-            secret = request.cookies.get(COOKIE, "")
+            secret = secret_in(request.headers)
             if self._roster.alone is not None:
                 scope[PERSON] = self._roster.alone
             elif secret:
@@ -327,7 +345,7 @@ class SignInPages:
             wrong = "This token is unknown, has expired or was revoked. Ask the owner for another link."
             return self.sign_in(request, wrong=wrong, code=401)
         person, seconds = found
-        response.set_cookie(COOKIE, person.secret, max_age=int(seconds), **self._cookie(request))
+        response.set_cookie(cookie_name(request.headers), person.secret, max_age=int(seconds), **self._cookie(request))
         return response
 
     async def logout(self, request: Request) -> Response:
@@ -336,7 +354,7 @@ class SignInPages:
         await own_form(request, person)
         await self._write(lambda: self._roster.end(person))
         response = RedirectResponse("/login", 303)
-        response.delete_cookie(COOKIE, **self._cookie(request))
+        response.delete_cookie(cookie_name(request.headers), **self._cookie(request))
         return response
 
     @staticmethod

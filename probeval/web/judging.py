@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SKIP_REASONS", "JudgingPage"]
 
-SKIP_REASONS = ("no text", "wrong language", "cannot judge", "other")
+SKIP_REASONS = ("no text", "wrong language", "cannot judge")  # or one in their own words
 Take = Callable[[Assessor, Form, str | None], list[Task] | None]
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["OverviewPage"]
 
 MAX_LISTED = 50  # disagreements and flags
+MAX_REASONS = 12  # of skips
 SURPRISING = 0.05  # the largest probability of a grade, or of one further off, that is shown
 MOST_ADVICE = 3  # sentences
 MINUTE, HOUR, DAY = 60.0, 3600.0, 24 * 3600.0
@@ -75,7 +76,7 @@ class OverviewPage:
                 for each in (() if snapshot is None or snapshot.surprising is None else snapshot.surprising.grades)
                 if each.tail <= SURPRISING
             ],
-            skip_counts=self._skips(person).most_common(),
+            skip_counts=self._skips(person),
             exports=export_formats().values(),
             **standing,
         )
@@ -85,9 +86,12 @@ class OverviewPage:
         flags = [flag for each in state.flags.values() for flag in each] if person.owner else []
         return [(flag, address(graded(*flag.pair))) for flag in flags[-MAX_LISTED:]]
 
-    def _skips(self, person: Assessor) -> Counter[str]:
+    def _skips(self, person: Assessor) -> list[tuple[str, int]]:
+        """The most frequent reasons of skips, with their numbers; all others as one."""
         skipped = self.site.campaign.state.skipped.values() if person.owner else ()
-        return Counter(skip.reason or "no reason given" for each in skipped for skip in each)
+        counts = Counter(skip.reason or "no reason given" for each in skipped for skip in each).most_common()
+        others = sum(n for _, n in counts[MAX_REASONS:])
+        return counts[:MAX_REASONS] + ([("others", others)] if others else [])
 
     async def export(self, request: Request) -> Response:
         """The judgments, or the log, as a file."""

@@ -24,7 +24,7 @@ from probeval.errors import DataError, ProbevalError, StoreError
 from probeval.web.adjudication import AdjudicationPage
 from probeval.web.board import Board
 from probeval.web.documents import Document
-from probeval.web.entry import COOKIE, Assessor, Entry, Guesses, Roster, SignInPages, signed_in, who_sent
+from probeval.web.entry import Assessor, Entry, Guesses, Roster, SignInPages, secret_in, signed_in, who_sent
 from probeval.web.forms import Form, own_form
 from probeval.web.guard import Guard, Limiter
 from probeval.web.judging import JudgingPage
@@ -175,7 +175,7 @@ class Site:
 
     def who(self, headers: Headers) -> str | None:
         """The name of the person who sent these headers as far as is known without a look at the store, or None."""
-        return self.roster.known_name(Request({"type": "http", "headers": headers.raw}).cookies.get(COOKIE, ""))
+        return self.roster.known_name(secret_in(headers))
 
     def person(self, request: Request) -> Assessor:
         """The person who sent the request; refused without a session."""
@@ -188,7 +188,7 @@ class Site:
         except HTTPException as error:
             if error.status_code != 401:
                 raise
-            if COOKIE in request.cookies:
+            if secret_in(request.headers):
                 return self.entry.sign_in(request, wrong=str(error.detail), code=401)
             return RedirectResponse("/login", 303)
 
@@ -270,7 +270,7 @@ class Site:
         """The values of the progress strip; the counts are current, the rest is from the board."""
         standing = self.board.standing
         return {
-            "judged": standing.judged_in(state),
+            **standing.progress(state, checked=not person.owner),
             "has_runs": self.campaign.has_runs,
             "mine": state.own_count(person.name),
             "standing": standing,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from probeval.campaign import Campaign, Judged, QueryGuidelinesChanged, Refresher, Setup
+from probeval.campaign import Campaign, Judged, QueryGuidelinesChanged, Setup
 from probeval.campaign.assessors import tendencies
 from probeval.campaign.runner import forecast_is_due
 from probeval.data import Collection, Scale
@@ -164,6 +163,7 @@ def test_what_to_do_next(make: Make, clock: Clock):
     campaign.answer("bob", campaign.pool.label(0), grade=2)
     clock.now += 3 * DAY
     campaign.answer("bob", campaign.pool.label(1), grade=2)
+    campaign.refresh()
     advice = campaign.status().advice
     day = time.strftime("%A", time.localtime(clock.now - 3 * DAY))
     assert advice == ("Adjudicate 1 pair on which assessors differ.", f"ann has not judged since {day}.")
@@ -189,11 +189,13 @@ def test_the_forecast_is_kept_and_says_what_is_left(make: Make, small: Collectio
     assert forecast_is_due(plain, campaign.setup)
     with Campaign.open(campaign.address[0], clock=clock) as other:
         assert other.snapshot == plain
-        made = campaign.refresh(forecast=True)
+        ahead = campaign.forecast()
+        made = campaign.snapshot
+        assert made is not None
         assert made.number == plain.number
         assert other.snapshot == made  # of the same events, and seen all the same
-        ahead = made.forecast
         assert ahead is not None
+        assert made.forecast == ahead
         assert ahead.judged == ahead.points[0].judged == 20
         assert 20 < ahead.lower <= ahead.needed <= ahead.upper <= len(campaign.pool)
         assert ahead.points[0].confidence == pytest.approx(plain.confidence, abs=0.05)
@@ -216,34 +218,6 @@ def test_the_forecast_is_kept_and_says_what_is_left(make: Make, small: Collectio
     assert campaign.status().left == 1  # the budget comes first
     campaign.change("eve", stopping="confidence=.8")
     assert campaign.status().left_lower is None  # a forecast of another target says nothing
-
-
-class Noting(ThreadPoolExecutor):
-    """A worker that notes what it is asked for, and does it at once."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-        self.asked: list[bool] = []
-
-    def submit(self, *work: object, **_: object) -> Future[int]:  # type: ignore[override]
-        self.asked.append(bool(work[-1]))
-        done: Future[int] = Future()
-        done.set_result(0)
-        return done
-
-
-def test_a_forecast_is_put_off_for_new_judgments_but_not_for_ever(make: Make, monkeypatch: pytest.MonkeyPatch):
-    campaign = make()
-    campaign.refresh()
-    monkeypatch.setattr("probeval.campaign.background.forecast_is_due", lambda *_: True)
-    worker = Noting()
-    refresher = Refresher(campaign, start=lambda: worker)
-    for i in range(5):
-        campaign.answer("ann", campaign.pool.label(i), grade=1)
-        assert refresher._begin() is not None
-    assert worker.asked == [False, False, False, True, False]
-    assert refresher._begin() is None  # the same snapshot is not forecast twice
-    worker.shutdown()
 
 
 def test_a_fine_scale_has_tendencies_too(make: Make):

@@ -263,10 +263,10 @@ def _orders(campaign: Campaign, n: int) -> dict[str, list[tuple[str, str]]]:
 @in_a_file
 def test_gold_comparisons_are_asked_checked_and_are_no_evidence(make: Make):
     campaign = make(ask="preferences", gold_share=0.5)
-    campaign.change_gold("eve", _orders(campaign, 12), kind="comparison")
+    campaign.change_gold("eve", _orders(campaign, 40), kind="comparison")
     better = campaign.state.gold
     for name, honest in (("ann", True), ("bob", False)):
-        for task in campaign.next(name, n=24):
+        for task in campaign.next(name, n=32):
             known = better.get(task.question)
             choice = "left" if task.doc == known else "right"
             wrong = {"left": "right", "right": "left"}[choice]
@@ -281,7 +281,7 @@ def test_gold_comparisons_are_asked_checked_and_are_no_evidence(make: Make):
     assert not ann.is_worse
     assert any(line.startswith("bob is worse on gold comparisons: 0 of") for line in status.summary().splitlines())
     assert any("bob answers gold comparisons worse" in line for line in status.advice)
-    assert len(campaign.state.pair_answers or ()) == status.answers == 48 - ann.gold - bob.gold
+    assert len(campaign.state.pair_answers or ()) == status.answers == 64 - ann.gold - bob.gold
     listed = campaign.gold()
     assert sum(order.answers for order in listed.orders) == ann.gold + bob.gold
     assert sum(order.right for order in listed.orders) == ann.gold

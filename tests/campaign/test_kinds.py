@@ -257,7 +257,7 @@ def known_answers(campaign: Campaign, ask: str) -> dict[str, Any]:
     if ask == "grades":
         return {query: dict.fromkeys(own[:3], 1.0) for query, own in docs.items()}
     if ask == "threes":
-        return {query: [own[:3], own[3:]] for query, own in docs.items()}
+        return {query: [list(some) for some in combinations(own, 3)][::4] for query, own in docs.items()}
     return {query: [(own[0], own[1]), (own[2], own[3])] for query, own in docs.items()}
 
 

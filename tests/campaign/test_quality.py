@@ -17,6 +17,7 @@ from scipy import stats
 
 from probeval.campaign import Adjudicated, Campaign, GoldChanged, Judged, Leased, State, TaskPurpose, check_store, fold
 from probeval.campaign.assessors import ALARM, compare_on_gold, p_worse, share_interval
+from probeval.campaign.exchange import export_rows
 from probeval.campaign.leases import REPEAT_AFTER, task_purpose
 from probeval.campaign.log import Store, decode, encode
 from probeval.data import Runs, Scale, read_judgments
@@ -47,18 +48,21 @@ def _of(log: Iterable[object], who: str) -> list[Judged]:
     return [event for event in log if isinstance(event, Judged) and event.by == who]
 
 
-def test_each_task_has_the_purpose_of_its_position(make: Make):
+def test_each_check_comes_at_the_position_drawn_for_it_or_soon_after(make: Make):
     campaign = make(gold_share=0.3, repeat_share=0.2, seed=3)
     campaign.change_gold("eve", _gold(campaign, 2))
     _judge(campaign, "ann", 45)
     given = _of(campaign.log(), "ann")
     drawn = [task_purpose(campaign.setup, "ann", at) for at in range(len(given))]
     gold = [at for at, answer in enumerate(given) if answer.purpose is TaskPurpose.gold]
-    assert gold == [at for at, purpose in enumerate(drawn) if purpose is TaskPurpose.gold]
+    due = [at for at, purpose in enumerate(drawn) if purpose is TaskPurpose.gold]
+    assert gold[:9] == due[:9]  # while there is gold about every query
+    assert all(at >= first for at, first in zip(gold, due, strict=False))
     assert len({given[at].question for at in gold}) == len(gold)  # each once
     repeats = [at for at, answer in enumerate(given) if answer.purpose is TaskPurpose.repeat]
     assert repeats
-    assert set(repeats) <= {at for at, purpose in enumerate(drawn) if purpose is TaskPurpose.repeat}
+    due = [at for at, purpose in enumerate(drawn) if purpose is TaskPurpose.repeat]
+    assert len(repeats) <= len(due)
     for at in repeats:
         (first,) = [i for i in range(at) if given[i].question == given[at].question]
         own = [answer for answer in given[first + 1 : at] if answer.purpose is TaskPurpose.judgment]
@@ -99,7 +103,9 @@ def test_the_known_grade_of_a_retrieved_pair_counts_and_answers_do_not(make: Mak
     assert set(answered) == {doc, "unseen"}
     assert not any(campaign.state.given(question) for question in campaign.state.gold)
     qrels = campaign.export("qrels")
-    assert f"{query} adjudicated {doc} 2\n" in qrels
+    assert f"{query} 0 {doc} 2\n" in qrels  # known, and not adjudicated by anyone
+    (known,) = [row for row in export_rows(campaign.state) if (row["doc"], row["purpose"]) == (doc, "judgment")]
+    assert (known["adjudicated"], known["source"]) == (False, "gold")
     assert "unseen" not in qrels
     assert campaign.status().adjudicated == 0
     assert campaign.status().gold == 2
@@ -161,6 +167,37 @@ def test_a_price_of_switching_keeps_gold_in_the_topic(make: Make):
     assert all(a.query == b.query for a, b in pairwise(given) if b.purpose is TaskPurpose.gold)
 
 
+@pytest.mark.parametrize("topics", ["free", "in-turn", "owned"])
+def test_a_check_is_about_the_query_of_the_questions_beside_it(make: Make, topics: str):
+    campaign = make(gold_share=0.2, repeat_share=0.1, stay=5.0, topics=topics, seed=5)
+    known = {f"{query}-gold{i}": query for query in list(campaign.queries)[:3] for i in range(9)}
+    campaign.change_gold("eve", {query: {d: 1.0 for d, of in known.items() if of == query} for query in known.values()})
+    campaign.refresh()
+    _judge(campaign, "ann", 45)
+    given = _of(campaign.log(), "ann")
+    checks = [at for at, answer in enumerate(given) if answer.purpose is not TaskPurpose.judgment]
+    assert len(checks) > 5
+    for at in checks:
+        assert given[at].query in {each.query for each in (*given[max(0, at - 1) : at], *given[at + 1 : at + 2])}
+        assert given[at].question not in {each.question for each in given[max(0, at - REPEAT_AFTER) : at]}
+
+
+def test_every_answer_counts_in_the_topic_and_in_all(make: Make):
+    campaign = make(gold_share=0.3, repeat_share=0.2, overlap=0.5, seed=4)
+    campaign.change_gold("eve", {query: {f"{query}-gold{i}": 1.0 for i in range(9)} for query in campaign.queries})
+    campaign.refresh()
+    counted = Counter[str]()
+    for _ in range(40):
+        (task,) = campaign.next("ann")
+        assert task.judged_in_topic == counted[task.query]
+        campaign.answer("ann", task.question, grade=1)
+        counted[task.query] += 1
+    assert {answer.purpose for answer in _of(campaign.log(), "ann")} == set(TaskPurpose)
+    assert sum(campaign.state.answered.values()) == campaign.state.own_count("ann") == 40
+    campaign.withdraw("ann")
+    assert sum(campaign.state.answered.values()) == 39
+
+
 def test_the_log_comes_back_and_a_second_process_gives_the_same_tasks(make: Make, store: str, clock: Clock):
     campaign = make(gold_share=0.3, repeat_share=0.2)
     campaign.change_gold("eve", _gold(campaign, 3))
@@ -210,7 +247,7 @@ def test_bad_gold_gets_one_line(make: Make, put: Callable[[str, str], Path]):
 
 def test_who_is_worse_on_gold_is_named_and_the_figures_are_right(make: Make):
     campaign = make(gold_share=0.6)
-    campaign.change_gold("eve", {"q1": {f"gold{i}": 1.0 for i in range(25)}})
+    campaign.change_gold("eve", {query: {f"gold{i}": 1.0 for i in range(9)} for query in campaign.queries})
     for who in ("ann", "bob", "cy"):
         _judge(campaign, who, 40, lambda lease: 2.0 if (lease.by, lease.purpose) == ("bob", "gold") else 1.0)
     status = campaign.status()

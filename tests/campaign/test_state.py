@@ -164,9 +164,10 @@ def test_the_state_is_what_a_plain_walk_through_the_log_finds(log: list[Event]):
     assert own == {who: [a for a in mine if a.by == who] for who in {a.by for a in mine}}
     assert {(q, who): lease for q, leases in state.leases.items() for who, lease in leases.items()} == held
     assert state.settled == settled
-    counted = {(a.by, a.question) for a in standing.values() if a.counts}
-    assert {key: n for key, n in state.answered.items() if n} == Counter((who, q.query) for who, q in counted)
-    assert {kind: n for kind, n in state.asked.items() if n} == Counter(q.kind for q in {q for _, q in counted})
+    asked = {(a.by, a.question, a.purpose) for a in standing.values()}
+    assert {key: n for key, n in state.answered.items() if n} == Counter((who, q.query) for who, q, _ in asked)
+    counted = {a.question for a in standing.values() if a.counts}
+    assert {kind: n for kind, n in state.asked.items() if n} == Counter(q.kind for q in counted)
 
 
 CHANGES = st.lists(st.tuples(st.sampled_from(["set", "remove", "copy", "look"]), st.integers(0, 9)), max_size=60)

@@ -117,7 +117,16 @@ def test_texts_of_queries_come_with_the_campaign_or_later(probeval: Run, store: 
 
 
 def test_creating_says_what_is_missing_and_what_comes_next(probeval: Run, runs: Path):
-    made = probeval("campaign", "create", "my own.db", runs, "--metric", "P@5", "--model", "uniform")
+    made = probeval(
+        "campaign", "create", "my own.db", runs, "--metric", "P@5", "--model", "uniform", "--stop", "best=.9"
+    )
+    stated = probeval("campaign", "statement", "my own.db", "--format", "json", "--appeal", "Write to <us>.")
+    found = json.loads(stated.out)
+    registered = f"The rule best=.9 is registered as event 1, with the hash {found['registered']['hash']}"
+    assert made.err.splitlines()[-3] == registered
+    assert stated.err.endswith(f"The page is statement.html. Publish it with the hash {found['head']}\n")
+    page = Path("statement.html").read_text()
+    assert all(text in page for text in (found["registered"]["hash"], found["head"], "Write to &lt;us&gt;."))
     assert made.err.splitlines()[-2:] == [
         "No query texts: assessors will see ids only. Add them with probeval campaign queries 'my own.db' FILE",
         "Next: probeval judge 'my own.db' --docs FILE (on a page), "

@@ -224,6 +224,7 @@ def test_a_campaign_prints_what_its_schemas_say(
     asked("assessors revoke", "ann")
     assert {entry["event"] for entry in asked("log")} >= {"created", "changed", "phase", "runs", "invited", "revoked"}
     asked("log", "--all")
+    asked("statement")
     asked("check")
     asked("backup", "copy.db")
     said = probeval("campaign", "restore", "copy.db", "again.db", "--format", "json")

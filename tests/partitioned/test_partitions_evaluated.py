@@ -126,7 +126,7 @@ def test_judgments_of_a_file_take_the_place_of_the_folder_s(campaign, folders):
 @pytest.mark.slow
 def test_comparisons_next_pairs_and_trust_do_not_depend_on_partitions(campaign, folders, whole, in_three):
     seven = probeval.evaluate(folders[7], "DCG@5", jobs=1)
-    nexts, nexts_ = (evaluation.next(10).to_frame() for evaluation in (in_three, seven))
+    nexts, nexts_ = (evaluation.next(20).to_frame() for evaluation in (in_three, seven))
     assert nexts[["query", "doc"]].equals(nexts_[["query", "doc"]])
     kept = set(standards.sample_positions(QUERIES).tolist())
     assert {int(np.searchsorted(campaign.runs.queries, q)) for q in nexts["query"]} & kept

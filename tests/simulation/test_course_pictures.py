@@ -47,19 +47,21 @@ def test_figures_of_checkpoints(result):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("judgments", "mean absolute error of the scores")
 
 
-def test_four_figures_each_with_its_axis(result, tmp_path):
+def test_six_figures_each_with_its_axis(result, tmp_path):
     top = plot_trajectories(result)
     axes = top.figure.axes
     assert [ax.get_ylabel() for ax in axes] == [
         "pairs of systems in the true order",
         "Kendall's tau with the true order",
+        "tau among the 15 best systems",
+        "AP correlation with the true order",
         "excess calibration error",
         "mean absolute error of the scores",
     ]
     for name in ("one.png", "two.png"):
         save(top, tmp_path / name)
     assert all(any(label.get_text() for label in ax.get_yticklabels()) for ax in axes)
-    assert [ax.get_xlabel() for ax in axes] == ["", "", "judgments", "judgments"]
+    assert [ax.get_xlabel() for ax in axes] == ["", "", "", "judgments", "judgments", "judgments"]
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
     assert [t.get_text() for t in top.figure.legends[0].get_texts()] == ["mtc:uniform", "random:uniform"]
 

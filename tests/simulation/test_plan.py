@@ -110,6 +110,28 @@ def test_disagreement_takes_more_judgments_and_assessors_more_still(pilot, model
     assert cost[2] == pytest.approx(2 * cost[1])
 
 
+def test_hours_count_overlap_gold_repeats_and_adjudication(pilot, model):
+    checked = Variants(overlap=0.25, opinions=3, gold_share=0.1, repeat_share=0.1, disagreement=0.2)
+    (one,) = plan(
+        pilot, model, "DCG@4", scale=Scale.graded(2), targets="halfwidth=.06", paths=2, variants=checked
+    ).options
+    made = int((pilot.problem(depth=4, scale=Scale.graded(2)).grades.codes >= 0).sum())
+    pairs = one.judgments - made
+    rng = np.random.default_rng(1)  # the same by chance: true grades, and wrong ones that are any other grade
+    truth, wrong = rng.integers(3, size=20_000), rng.random((20_000, 3)) < 0.2
+    given = np.where(wrong, (truth[:, None] + rng.integers(1, 3, size=(20_000, 3))) % 3, truth[:, None])
+    differ = (given != given[:, :1]).any(1).mean()
+    expected = pairs * (1 + 0.25 * 2) / 0.8 + pairs * 0.25 * differ
+    assert one.tasks == pytest.approx(expected, rel=4 * np.sqrt(differ * (1 - differ) / 20_000))
+    assert one.hours == pytest.approx(one.tasks * 30 / 3600)
+    assert one.cost == pytest.approx(one.tasks)
+
+
+def test_shares_that_leave_nothing_to_judge_are_refused():
+    with pytest.raises(SelectionError, match="fewer than all tasks"):
+        Variants(gold_share=0.5, repeat_share=0.5)
+
+
 @pytest.mark.parametrize("text", ["confidence", "confidence=2", "erho=.9", "phi=high", ""])
 def test_targets_that_are_none(text):
     with pytest.raises(SelectionError):

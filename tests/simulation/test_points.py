@@ -230,8 +230,8 @@ def test_rho_is_on_the_lattice_of_the_published_table():
 def test_the_plain_data_have_the_fields_of_the_contract():
     assert list(plain(point([0.5, 0.3, 0.4]))) == [
         "judged", "fraction", "confidence", "accuracy", "accuracy_p", "accuracy_significant", "tau",
-        "tau_top15", "rho", "rmse_difference", "mae", "sd", "calibration_error", "calibration_excess", "calibration_p",
-        "coverage", "centred_coverage", "level_z", "centred_coverage_null05",
+        "tau_top15", "tau_ap", "rho", "rmse_difference", "mae", "sd", "calibration_error", "calibration_excess",
+        "calibration_p", "coverage", "centred_coverage", "level_z", "centred_coverage_null05",
     ]  # fmt: skip
 
 

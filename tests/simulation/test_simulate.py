@@ -19,7 +19,7 @@ QUICK = {"metric": "DCG@5", "batch": 10, "checkpoints": (0.0, 0.1), "until": 0.3
 
 # The figures of docs/theory/calibration.md, and what is told beside them.
 POINT = {
-    "judged", "fraction", "confidence", "accuracy", "accuracy_significant", "tau", "tau_top15", "rho",
+    "judged", "fraction", "confidence", "accuracy", "accuracy_significant", "tau", "tau_top15", "tau_ap", "rho",
     "rmse_difference", "mae", "calibration_error", "calibration_excess", "calibration_p", "coverage",
     "centred_coverage", "level_z",
 }  # fmt: skip
@@ -57,7 +57,7 @@ def test_the_document_has_the_fields_of_the_design(three):
     document = json.loads(json.dumps(result.to_dict()))
     assert set(document) == {
         "metric", "pool", "offered", "systems", "stopping", "until", "noise", "test", "rule_settings", "topics",
-        "stay", "policies", "over_seeds", "comparisons",
+        "stay", "policies", "over_seeds", "comparisons", "budgets", "budget_comparisons",
     }  # fmt: skip
     assert (document["metric"], document["systems"]) == ("DCG@5", 5)
     for trajectory in document["policies"]:

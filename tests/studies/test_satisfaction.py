@@ -72,6 +72,15 @@ def test_two_traps_are_too_few_to_name_anyone():
     assert UserStudy(answers(*rows)).bad_users == ()
 
 
+def test_nothing_is_told_of_users_after_three_answers():
+    few = UserStudy(answers(*ROWS[:3])).sentences()
+    assert few == (
+        "3 answers, 2 preferences, 1 both good, 0 both bad.",
+        "Too few answers to tell anything of users: it takes 20.",
+    )
+    assert any("Half of the users" in sentence for sentence in UserStudy(answers(*ROWS * 4)).sentences())
+
+
 def test_identical_lists_side_and_ends():
     rows = [
         ("", 0.05, 0.05, "good", ""),
@@ -89,7 +98,7 @@ def test_identical_lists_side_and_ends():
     assert (low.share, low.n, high.share, high.n) == (pytest.approx(2 / 3), 3, 0.0, 1)
     assert study.endpoint_bias == pytest.approx(np.sqrt(((2 / 3) ** 2 + 1) / 2))
     assert study.mapping is None
-    assert any("fewer than 4 tenths" in sentence for sentence in study.sentences())
+    assert any("fewer than 4 tenths" in sentence for sentence in UserStudy(answers(*rows * 5)).sentences())
     assert len(study.tables()) == 1  # users without names have no table
 
 

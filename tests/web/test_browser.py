@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,11 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from probeval.campaign import Campaign, Withdrawn
+from probeval.campaign import Campaign, TaskPurpose, Withdrawn
 from probeval.campaign.questions import graded
 from probeval.data import Collection, Scale, read_judgments
 from tests.web.browsing import FAINT, UNNAMED, listen, press
-from tests.web.conftest import SCRIPT
+from tests.web.conftest import ANN, EVE, SCRIPT, TOKENS, invite
 from tests.web.served import Served
 
 if TYPE_CHECKING:
@@ -186,6 +187,50 @@ def team(
         yield campaign, serve(campaign.address[0], "--docs", docs, "--assessor", "ann")
 
 
+def test_a_check_looks_and_counts_like_any_other_question(
+    new_page: NewPage, memory: Path, small: Collection, put: Callable[[str, str], Path], serve: Callable[..., Served]
+) -> None:
+    shares = {"gold_share": 0.3, "repeat_share": 0.1, "overlap": 0.3}
+    with Campaign.create(
+        memory / "checked.db",
+        replace(small, judgments=None),
+        metric="nDCG@5",
+        scale=Scale.graded(2),
+        model="uniform",
+        **shares,  # type: ignore[arg-type]
+    ) as campaign:
+        campaign.change_gold("eve", {query: {f"known{i}": 1.0 for i in range(9)} for query in campaign.queries})
+        for at in range(12):
+            campaign.answer("bob", campaign.pool.label(at), grade=1)
+        campaign.refresh()
+        invite(campaign, ANN, EVE)
+        docs = [*campaign.pool.docs, *(f"known{i}" for i in range(9))]
+        texts = put("documents.jsonl", "".join(json.dumps({"doc": doc, "text": "A text."}) + "\n" for doc in docs))
+        server = serve(campaign.address[0], "--docs", texts)
+        page = new_page(viewport={"width": 1280, "height": 900})
+        wrong = listen(page)
+        page.goto(f"{server.url}/login")
+        page.fill("#token", TOKENS["ann"])
+        page.keyboard.press("Enter")
+        page.locator("#answer").wait_for()
+        press(page, "1")  # the first question has nothing to undo
+        seen: dict[TaskPurpose, set[str]] = {}
+        look = """() => { const copy = document.querySelector("#main").cloneNode(true);
+            copy.querySelectorAll("[value]").forEach(e => { e.value = ""; e.removeAttribute("value"); });
+            return copy.innerHTML; }"""
+        for count in range(1, 40):
+            query, doc = _pair(page)
+            (held,) = campaign.state.held_by("ann", time.time())
+            others = re.compile(rf"\b({query}|{doc}|{'|'.join(set(docs))}|{'|'.join(campaign.queries)})\b")
+            seen.setdefault(held.purpose, set()).add(others.sub("-", page.evaluate(look)))
+            assert page.locator("#mine").inner_text() == str(count)
+            assert int(page.locator("#judged").inner_text().split()[0]) == 12 + count
+            press(page, "1")
+        assert set(seen) == set(TaskPurpose)
+        assert seen[TaskPurpose.gold] | seen[TaskPurpose.repeat] <= seen[TaskPurpose.judgment]
+        assert wrong == []
+
+
 def test_a_topic_is_judged_through_by_keys(new_page: NewPage, team: tuple[Campaign, Served]) -> None:
     campaign, server = team
     page = new_page(viewport={"width": 1280, "height": 900})
@@ -215,16 +260,22 @@ def test_a_topic_is_judged_through_by_keys(new_page: NewPage, team: tuple[Campai
     page.keyboard.press("s")
     press(page, "2")
     assert [skip.reason for skip in campaign.state.skipped[graded(query, doc)]] == ["wrong language"]
+    other = _pair(page)
+    page.keyboard.press("s")
+    page.keyboard.press("4")
+    page.keyboard.type("3 pages to log in")
+    press(page, "Enter")
+    assert [skip.reason for skip in campaign.state.skipped[graded(*other)]] == ["3 pages to log in"]
     assert page.evaluate(painted) == "rgba(0, 0, 0, 0)"  # still off
 
     todo = {pair for pair in map(campaign.pool.label, range(len(campaign.pool))) if pair[0] == query}
     for _ in range(len(campaign.pool)):
         pair = _pair(page)
-        if not todo - campaign.state.judged.keys() - {(query, doc)}:
+        if not todo - campaign.state.judged.keys() - {(query, doc), other}:
             break
         press(page, str(len(pair[1]) % 3))
         assert campaign.state.judged[pair][-1].grade == len(pair[1]) % 3
-    assert todo - campaign.state.judged.keys() <= {(query, doc)}
+    assert todo - campaign.state.judged.keys() <= {(query, doc), other}
     spent = [judgments[-1].seconds for judgments in campaign.state.judged.values() if judgments[-1].by == "ann"]
     assert all(seconds is not None and 0 <= seconds < 60 for seconds in spent)
     assert page.evaluate("window.stolen") is None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from probeval.campaign import Campaign
+from probeval.campaign.access import MOST_SESSIONS
 from probeval.data import Runs
 from probeval.errors import DataError, StoreError
 from probeval.web import Assessor, Board, Limiter, PoolDocuments, Roster, application
@@ -104,6 +105,33 @@ def test_a_revoked_or_expired_token_gets_401_at_the_next_request(client: Client,
     assert 'action="/login"' in client.get("/").text
     assert not campaign.state.judged
     assert sign_in(client, token).status == 401
+
+
+def test_a_session_that_was_signed_out_is_no_guess(client: Client, campaign: Campaign):
+    _, token = campaign.people.invite("eve", "ann")
+    sign_in(client, token)
+    assert client.post("/logout", client.get("/").form("/logout"), {"x-part": ""}).status == 303
+    assert {client.get("/progress").status for _ in range(15)} == {401}
+    first = campaign.people.sign_in(token)[1]
+    for _ in range(MOST_SESSIONS):
+        campaign.people.sign_in(token)
+    client.token = first  # it gave way to newer ones
+    assert {client.get("/progress").status for _ in range(15)} == {401}
+    assert sign_in(client, token).status == 303
+
+
+def test_two_servers_on_one_host_do_not_share_a_cookie(campaign: Campaign):
+    """A browser sends the cookies of all ports of a host to each of them."""
+    tokens = [campaign.people.invite("eve", who)[1] for who in ("ann", "bob")]
+    app = application(campaign, roster=Roster(campaign), board=Board(campaign), hosts=[HOST])
+    cookies = []
+    for port, token in zip((8517, 8518), tokens, strict=True):
+        signed = Client(app, f"{HOST}:{port}").post("/login", {"token": token})
+        cookies.append(signed.headers["set-cookie"].partition(";")[0])
+    for port, name in ((8517, "ann"), (8518, "bob")):
+        page = Client(app, f"{HOST}:{port}").get("/", {"cookie": "; ".join(cookies)})
+        assert f'<span class="who">{name}</span>' in page.text
+    assert Client(app, f"{HOST}:8519").get("/progress", {"cookie": "; ".join(cookies)}).status == 401
 
 
 def test_a_link_of_another_site_leads_to_a_page_that_asks_again(client: Client):

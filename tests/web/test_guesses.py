@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -22,7 +22,7 @@ def _guess(server: Served, token: str, *, by: str, source: str) -> int:
             kind = "application/x-www-form-urlencoded"
             client.request("POST", "/login", urlencode({"token": token}), {"Origin": server.url, "Content-Type": kind})
         else:
-            client.request("GET", "/progress", headers={"Cookie": f"probeval={token}"})
+            client.request("GET", "/progress", headers={"Cookie": f"probeval-{urlsplit(server.url).port}={token}"})
         return client.getresponse().status
 
 

@@ -12,9 +12,10 @@ import pytest
 
 from probeval.campaign import Campaign, Commented, Flagged, Judged, Leased, Skipped, Withdrawn
 from probeval.campaign.kinds.grade import grade_buttons
-from probeval.data import Scale
+from probeval.data import Runs, Scale
 from probeval.web import Board, Roster, read_documents
 from probeval.web.judging import SKIP_REASONS
+from probeval.web.overview import MAX_REASONS
 from tests.web.asking import Answer, Client
 from tests.web.browsing import PATIENCE
 from tests.web.conftest import ANN, EVE, SCRIPT, TOKENS
@@ -271,8 +272,28 @@ def test_a_skip_has_a_reason(open_page: Open, campaign: Campaign):
     for reason in SKIP_REASONS:
         assert f'name="text" value="{reason}"' in page.text
         page = client.post("/skip", {**page.form("/skip"), "text": reason})
-    assert [event.reason for event in _events(campaign, Skipped)] == list(SKIP_REASONS)
-    assert "Skipped: no text 1, wrong language 1, cannot judge 1, other 1." in _said(client.get("/overview").text)
+    page = client.post("/skip", {**page.form("/skip"), "text": "a page to log in <b>"})
+    assert [event.reason for event in _events(campaign, Skipped)] == [*SKIP_REASONS, "a page to log in <b>"]
+    said = _said(client.get("/overview").text)
+    assert "Skipped: no text 1, wrong language 1, cannot judge 1, a page to log in &lt;b&gt; 1." in said
+
+
+def test_the_owner_sees_the_most_frequent_reasons(open_page: Open, campaign: Campaign):
+    for at in range(MAX_REASONS + 2):
+        query, doc = campaign.pool.label(at)
+        campaign.skip("ann", (query, doc), reason=f"reason {at}")
+    said = _said(open_page().get("/overview").text)
+    assert f"reason {MAX_REASONS - 1} 1, others 2." in said
+
+
+def test_a_long_ranking_is_folded(open_page: Open, campaign: Campaign):
+    systems = [f"late-{i:02d}" for i in range(20)]
+    campaign.add_runs("eve", Runs.rows(systems, ["q1"] * 20, ["d1"] * 20))
+    campaign.refresh()
+    text = open_page(board=Board(campaign)).get("/overview").text
+    n = len(campaign.snapshot.systems)
+    assert f"<summary>All {n} systems</summary>" in text
+    assert text.count('<tr class="more">') == n - 10
 
 
 @pytest.mark.parametrize(("sent", "kept"), [("0.5", True), ("", False), ("999999999", True)])
@@ -310,7 +331,8 @@ def test_the_owners_page_and_its_part(open_page: Open, campaign: Campaign):
         pair = campaign.pool.label(i)
         campaign.answer("ann", pair, grade=i % 3)
         campaign.answer("bob", pair, grade=min(2, i % 3 + (i == 3)))
-    campaign.refresh(forecast=True)
+    campaign.refresh()
+    campaign.forecast()
     client = open_page(who=EVE)
     whole, part = client.get("/overview").text, client.get("/overview", {"x-part": "1"}).text
     assert part in whole

@@ -359,6 +359,7 @@ def test_pages_that_are_open_while_the_campaign_changes(
     }
     server = serve(campaign.address[0])
     ann, olga = new_page(), new_page()
+    ann.clock.install()
     ann.goto(f"{server.url}/join/{links['ann']}")
     ann.wait_for_url(server.url + "/")
     olga.goto(f"{server.url}/join/{links['olga']}")
@@ -388,6 +389,12 @@ def test_pages_that_are_open_while_the_campaign_changes(
     assert ann.locator("#text").input_value() == "half a comment"  # it is not lost
     ann.keyboard.press("Escape")
     ann.keyboard.press("1")
+    with ann.expect_response(lambda answer: answer.status == 401 and answer.url.endswith("/progress")):
+        ann.clock.run_for(4_000)
+    asked: list[str] = []
+    ann.on("request", lambda request: asked.append(request.url))
+    ann.clock.run_for(30_000)
+    assert not asked  # a page whose session has ended stops asking
     ann.reload()
     assert "token was revoked" in ann.locator("body").inner_text()
     judged = [event for event in campaign.log() if isinstance(event, Judged)]

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from probeval.campaign.state import State
     from probeval.data.scale import Scale
 
-__all__ = ["Adjudicated", "GoldGradesChanged", "GradeKind", "Judged", "is_right"]
+__all__ = ["GOLD", "Adjudicated", "GoldGradesChanged", "GradeKind", "Judged", "is_right"]
 
+GOLD = "gold"  # the reason with which known grades are settled
 MOST_BUTTONS = 10  # with more grades than this, the grade is typed
 
 
@@ -53,6 +54,11 @@ class Adjudicated(Settled):
     def doc(self) -> str:
         """The document."""
         return self.documents[0]
+
+    @property
+    def is_gold(self) -> bool:
+        """Whether the grade was settled as a known one, not by a person who looked at the judgments."""
+        return self.reason == GOLD
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -198,13 +198,16 @@
 
   // Refresh the progress strip: others judge, and the model is updated. A slow server is not asked twice at once.
   let asking = false;
-  setInterval(async () => {
+  const polling = setInterval(async () => {
     if (asking || busy || document.hidden || !document.getElementById("progress")) return;
     asking = true;
     try {
       const response = await fetch("/progress", { headers: { "X-Part": "1" } });
       const strip = document.getElementById("progress");
-      if (response.status === 401) warn(await response.text());
+      if (response.status === 401) {
+        clearInterval(polling); // the session has ended, and the form of another one is on another page
+        warn(await response.text());
+      }
       if (!response.ok || busy || !strip) return;
       const open = Boolean(document.querySelector("#curve[open]"));
       strip.innerHTML = await response.text();

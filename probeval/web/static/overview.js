@@ -28,12 +28,15 @@
   const selecting = () => page.contains(getSelection().anchorNode) && !getSelection().isCollapsed;
 
   let asking = false; // a slow server is not asked twice at once
-  setInterval(async () => {
+  const polling = setInterval(async () => {
     if (asking || document.hidden || selecting()) return;
     asking = true;
     try {
       const response = await fetch("/overview", { headers: { "X-Part": "1" } });
-      if (response.status === 401) location.assign("/"); // which gives the reason
+      if (response.status === 401) {
+        clearInterval(polling);
+        location.assign("/"); // which gives the reason
+      }
       if (!response.ok) return;
       const text = await response.text();
       if (text !== last) {
