@@ -201,6 +201,11 @@ class RelevanceDistribution(Result):
         return self.source.n is not None
 
     @property
+    def independent(self) -> bool:
+        """Whether open pairs are taken as independent, so that probabilities of scores are not calibrated."""
+        return not self.has_posterior and not bool(self.certain.all())
+
+    @property
     def n_draws(self) -> int:
         """The number of draws of the parameters; 1 without a posterior."""
         return self.source.n or 1
