@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Callable
 from email import message_from_string
 from email.message import Message
 from pathlib import Path
 
 import pytest
 
-import probeval
+from probeval import __version__
+from probeval.cli import demo
+from probeval.reports import results
+from tests.cli.conftest import Said, probeval  # noqa: F401
+from tests.cli.test_demo import content
 
 ROOT = Path(__file__).parents[1]
 TOP_LEVEL = (
@@ -110,9 +117,9 @@ def test_both_pass_the_checks_of_the_index(built: Path) -> None:
 
 
 def test_both_have_the_version_of_the_package(wheel: Path, sdist: Path, metadata: Message) -> None:
-    assert metadata["Version"] == probeval.__version__
-    assert wheel.name == f"probeval-{probeval.__version__}-py3-none-any.whl"
-    assert sdist.name == f"probeval-{probeval.__version__}.tar.gz"
+    assert metadata["Version"] == __version__
+    assert wheel.name == f"probeval-{__version__}-py3-none-any.whl"
+    assert sdist.name == f"probeval-{__version__}.tar.gz"
 
 
 def test_the_readme_renders_and_its_links_work_away_from_the_checkout(metadata: Message) -> None:
@@ -124,7 +131,7 @@ def test_the_readme_renders_and_its_links_work_away_from_the_checkout(metadata: 
     links = re.findall(r'(?:href|src)="([^"#]+)"', page)
     assert links
     assert [link for link in links if not link.startswith("https://")] == []
-    assert any(link.endswith(f"/raw/v{probeval.__version__}/docs/_static/story.png") for link in links)
+    assert any(link.endswith(f"/raw/v{__version__}/docs/_static/story.png") for link in links)
 
 
 def test_wheel_carries_licence_readme_and_command(wheel: Path) -> None:
@@ -149,14 +156,35 @@ def test_installed_package_is_the_wheels_own(installed: Path, tmp_path: Path) ->
     assert score == "0.5"
 
 
-def test_demo_runs_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
-    code = "import sys; from probeval.cli import demo, main; from probeval.reports import results; "
-    code += "demo.QUERIES = 10; results.PATHS = 1; "
-    code += "sys.argv = ['probeval', 'demo', '--judgments', '4']; main()"
-    done = _python(installed, tmp_path, code)
-    assert done.returncode == 0, done.stderr
-    assert "nothing judged" in done.stdout
-    assert "Source of labels" in done.stdout
-    assert len(list((tmp_path / "probeval-demo" / "runs").iterdir())) == 12
-    assert (tmp_path / "probeval-demo" / "report.html").stat().st_size > 100_000
-    assert "synthetic" in done.stderr
+def test_the_demo_outside_the_checkout_is_the_demo_here(
+    installed: Path,
+    tmp_path: Path,
+    probeval: Callable[..., Said],
+    monkeypatch: pytest.MonkeyPatch,  # noqa: F811
+) -> None:
+    """Another process, another installation: the same files to the byte, and tables show what CSV has."""
+    monkeypatch.setattr(demo, "QUERIES", 10)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    here = probeval("demo", "--judgments", 4)
+    code = "import sys; from probeval.cli import demo, main; from probeval.reports import results; demo.QUERIES = 10; "
+    code += f"results.PATHS, results.AHEAD = {results.PATHS}, {results.AHEAD}; "
+    code += "sys.argv = ['probeval', 'demo', '--judgments', '4', '--format', 'csv']; main()"
+    monkeypatch.setenv("PYTHONHASHSEED", "1")
+    there = _python(installed, tmp_path / "there", code)
+    assert (here.code, there.returncode, here.err) == (0, 0, there.stderr)
+    files = content(tmp_path / "here")
+    assert files == content(tmp_path / "there")
+    assert len([name for name in files if name.startswith("probeval-demo/runs/")]) == 12
+    assert len(files["probeval-demo/report.html"]) > 100_000
+    assert "synthetic" in here.err
+    rows = list(csv.DictReader(io.StringIO(there.stdout)))
+    assert [row["judged"] for row in rows] == ["0", "4"]
+    for row in rows:
+        assert f"{float(row['confidence']):.3f}" in here.out
+    for title in ("nothing judged", "with the true order", "Source of labels", "worth something else", "minus system-"):
+        assert here.out.count(title) == 1
+    assert "Agreement with the grades" not in here.out  # four judgments are too few for it
+    assert "correlation with the grades" not in here.err
+    assert max(map(len, here.out.splitlines())) <= demo.WIDTH

@@ -167,6 +167,7 @@ def test_a_damaged_page_is_found(file: Path):
     assert all("\n" not in fault for fault in faults)
 
 
+@pytest.mark.slow
 def test_a_plain_copy_of_a_store_in_use_lacks_a_clean_end(file: Path, tmp_path: Path, probeval):  # noqa: F811
     """The latest events are in the log beside the original."""
     alone, both = tmp_path / "alone.db", tmp_path / "both.db"

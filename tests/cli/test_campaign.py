@@ -40,6 +40,7 @@ def _next(probeval: Run, store: str, who: str, n: int = 1) -> list[dict[str, str
     return json.loads(said.out)["next"]
 
 
+@pytest.mark.slow
 def test_the_whole_way(probeval: Run, store: str, tmp_path: Path):
     for who, more in (("ann", 0), ("bob", 1)):
         for task in _next(probeval, store, who, 6):

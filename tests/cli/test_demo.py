@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import subprocess
@@ -9,9 +7,7 @@ import sys
 
 import pytest
 
-from probeval.cli import demo as demo_module
 from probeval.cli.demo import WIDTH
-from probeval.reports import results
 
 # The demo with a short forecast in its report: of less worth, sooner.
 SOON = {"PATHS": 1, "AHEAD": 20}
@@ -111,37 +107,6 @@ def test_the_campaign_alone(probeval, tmp_path):
         assert "synthetic" in said[name].err
     assert content(tmp_path / "a") == content(tmp_path / "b") != content(tmp_path / "c")
     assert not (tmp_path / "a" / "report.html").exists()
-
-
-@pytest.mark.slow
-def test_another_process_gives_the_same_bytes_and_tables_show_what_csv_has(probeval, tmp_path, monkeypatch):
-    for name, value in SOON.items():
-        monkeypatch.setattr(results, name, value)
-    monkeypatch.setattr(demo_module, "QUERIES", 10)
-    (tmp_path / "here").mkdir()
-    (tmp_path / "there").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    here = probeval("demo", "--judgments", 4)
-    fewer = COMMAND.replace("main()", "from probeval.cli import demo; demo.QUERIES = 10; main()")
-    there = subprocess.run(
-        [sys.executable, "-c", fewer, "demo", "--judgments", "4", "--format", "csv"],
-        cwd=tmp_path / "there",
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONHASHSEED": "1"},
-    )
-    assert (here.code, here.err) == (0, there.stderr)
-    assert content(tmp_path / "here") == content(tmp_path / "there")
-    rows = list(csv.DictReader(io.StringIO(there.stdout)))
-    assert [row["judged"] for row in rows] == ["0", "4"]
-    for row in rows:
-        assert f"{float(row['confidence']):.3f}" in here.out
-    for title in ("nothing judged", "with the true order", "Source of labels", "worth something else", "minus system-"):
-        assert here.out.count(title) == 1
-    assert "Agreement with the grades" not in here.out  # four judgments are too few for it
-    assert "correlation with the grades" not in here.err
-    assert max(map(len, here.out.splitlines())) <= WIDTH
 
 
 @pytest.mark.slow

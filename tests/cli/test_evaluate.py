@@ -202,6 +202,7 @@ JUDGED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("campaign", JUDGED)
 def test_the_judged_systems_of_real_campaigns(probeval, data, campaign):
     of, kept, pool, unjudged = JUDGED[campaign]

@@ -47,6 +47,7 @@ def evidence(place: Path) -> list[object]:
     return ["--qrels", place / "some.txt", "--labels", labels, "--metric", "DCG@6", "--scale", "graded:2"]
 
 
+@pytest.mark.slow
 def test_all_that_trust_shows_is_in_its_json(folder: Path, probeval: Run) -> None:
     said = probeval(
         "evaluate", folder / "now" / "runs", *evidence(folder), "--trust",
@@ -93,6 +94,7 @@ def test_pairs_that_decide_whether_labels_may_be_used(folder: Path, probeval: Ru
     assert (said.code, "there are none. Give --labels FILE." in said.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_gate_refuses_labels(folder: Path, probeval: Run, tmp_path: Path) -> None:
     new, baseline, *_ = sorted((folder / "now" / "runs").iterdir())
     here = ["gate", new, baseline, *evidence(folder), "--not-worse", "--rope", 5, "--format", "json"]

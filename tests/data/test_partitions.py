@@ -76,6 +76,7 @@ def rows_of(collections: Iterator[Collection]) -> dict[str, pd.DataFrame]:
     return {name: frame.sort_values(by[name], kind="stable", ignore_index=True) for name, frame in joined.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=settings.default.max_examples // 10)
 @given(
     n=st.sampled_from([1, 2, 7]),

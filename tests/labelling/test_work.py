@@ -91,6 +91,7 @@ def test_logprobs_save_the_other_samples():
     assert work.requests == 3
 
 
+@pytest.mark.slow
 def test_a_busy_server_is_asked_again_after_the_time_that_it_says():
     with serve(busy=0.3, retry_after="0.2") as server:
         started = time.monotonic()
@@ -166,6 +167,7 @@ def test_strange_logprobs_make_no_strange_probabilities():
     assert work.unreported == 1
 
 
+@pytest.mark.slow
 def test_a_reply_that_drips_ends_with_the_time_limit():
     with serve(drip=0.05) as server:
         started = time.monotonic()

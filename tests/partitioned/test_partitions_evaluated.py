@@ -103,6 +103,7 @@ def test_without_labels_and_without_judgments(campaign, folders, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_population_of_queries_and_a_second_measure(campaign, folders):
     whole = probeval.evaluate(campaign, "DCG@5", target="population")
     part = probeval.evaluate(folders[3], "DCG@5", target="population", jobs=1)
@@ -112,6 +113,7 @@ def test_a_population_of_queries_and_a_second_measure(campaign, folders):
         part.by("P@3")
 
 
+@pytest.mark.slow
 def test_processes_give_the_same(folders, in_three):
     assert_same_scores(probeval.evaluate(folders[3], "DCG@5", jobs=2), in_three)
 

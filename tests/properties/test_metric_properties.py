@@ -211,6 +211,7 @@ def expect_bounds(metric: Metric, lists: Lists, outside: int) -> None:
     assert high[0, 0] == pytest.approx(every.max(), abs=CLOSE)
 
 
+@pytest.mark.slow
 @WIDE
 @given(ranked(max_open=4), st.integers(0, 2), st.sampled_from(BOUNDED))
 @example(one_list(Scale.graded(3), [UNJUDGED, 3, UNJUDGED, 1, UNJUDGED], [3, 3, 2]), 2, "nDCG@4")
@@ -314,6 +315,7 @@ def values(runs, judged, metric) -> dict:
     return {(s, q): (v, low, high) for s, q, v, low, high in found.itertuples(index=False)}
 
 
+@pytest.mark.slow
 @given(campaign(), st.sampled_from(EVERY), st.randoms(use_true_random=False))
 def test_neither_names_nor_the_order_of_the_input_matter(case, metric, random):
     runs, judged = case

@@ -70,6 +70,7 @@ def test_a_choice_is_of_open_pairs_each_once_and_as_many_as_there_are(moment, n,
     np.testing.assert_array_equal(chosen, again)
 
 
+@pytest.mark.slow
 @given(moments(), st.sampled_from(GOALS), st.integers(1, 4), st.data())
 def test_a_smaller_batch_is_the_start_of_a_larger_one(moment, goal, n, data):
     context = known(*moment)

@@ -148,6 +148,7 @@ def test_grade_minus_one_is_pooled_but_not_judged():
             assert ours == pytest.approx(theirs, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_lower_grade_is_junk_where_trec_eval_takes_it_for_not_judged():
     # trec_eval reads every negative grade as "in the pool, not judged". Assessors who write -2 mean junk: they saw the
     # document. Only Bpref and infAP tell the two apart; on these we give what trec_eval gives for grade 0.

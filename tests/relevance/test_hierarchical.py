@@ -194,6 +194,7 @@ def test_the_campaigns_block_does_not_grow_with_queries():
     assert list(small.layout.blocks) == ["first_cut", "gaps", "coefficients", "team", "system"]
 
 
+@pytest.mark.slow
 def test_the_centre_undoes_the_shrinkage_of_the_plain_mode(solved):
     """Against the exact posterior mean, by weighting draws of the plain approximation with the true posterior."""
     problem, log_sd, explicit, best = solved

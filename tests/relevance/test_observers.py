@@ -164,6 +164,7 @@ def test_a_reversed_observer_is_found_and_ranks_as_its_labels_do(campaign):
     assert np.corrcoef(one, other)[0, 1] > 0.97
 
 
+@pytest.mark.slow
 def test_a_permuted_column_is_noise(campaign):
     plain, _ = scores(without(campaign))
     rng = np.random.default_rng(4)
@@ -268,6 +269,7 @@ def test_numbers_of_an_unknown_name_that_favour_systems_change_little(seed):
     assert labelled.ranking().confidence < plain.ranking().confidence + 0.02
 
 
+@pytest.mark.slow
 def test_judgments_bring_back_a_judge_taken_for_noise():
     """Three systems on ten queries: by themselves, labels equal to the grades are noise with more than .99."""
     small = synthetic_campaign(seed=1, systems=3, queries=10, depth=DEPTH)

@@ -85,6 +85,7 @@ def test_outputs_alone(mirex, oracles):
         assert variance[rows].mean() == pytest.approx(stated, abs=0.0045)
 
 
+@pytest.mark.slow
 def test_judgments_as_published_count_the_pair_itself(mirex, oracles):
     """The features of the source by hand: the pair's own judgment counts in its systems' and its artist's mean."""
     runs = mirex.runs.top(5)

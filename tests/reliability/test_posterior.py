@@ -109,6 +109,7 @@ def test_the_mean_of_these_queries_is_an_error_common_to_all_systems():
     assert stats.kstest(error[:, 0] / c["query_sd"][:, 0] * np.sqrt(30), "norm").pvalue > 0.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", SCORES)
 def test_the_sampled_density_is_that_of_priors_and_scores(family):
     """Of the model that PyMC samples, at some points, but for constants."""

@@ -19,6 +19,7 @@ def test_one_sided_limits_lie_inside_the_interval():
     assert set(plain(new)) == {"mean", "lower", "upper", "above", "below"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["empirical", "beta", None])
 def test_a_share_of_new_queries_is_above(family):
     # 400 samples of 60 queries and one more: the share above has an sd of .015, plus the error of the fit.

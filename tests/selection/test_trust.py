@@ -47,6 +47,7 @@ def report(collection, **options):
     return probeval.evaluate(collection, f"DCG@{DEPTH}", model="hierarchical", scale="graded:2").trust(**options)
 
 
+@pytest.mark.slow
 def test_an_unfair_labeller_is_named_and_its_shift_found(campaign):
     unfair = replace(judged(campaign, 300), labels=labels_of(campaign, 1, favoured="team1"))
     first = report(unfair).observers[0].biases[0]
@@ -57,6 +58,7 @@ def test_an_unfair_labeller_is_named_and_its_shift_found(campaign):
     assert first.needed == 0
 
 
+@pytest.mark.slow
 def test_a_fair_labeller_is_not_named(campaign):
     fair = replace(judged(campaign, 300), labels=labels_of(campaign, 1))
     found = report(fair)
@@ -73,6 +75,7 @@ def test_with_nothing_judged_no_verdict_is_given(campaign):
     assert "nothing is judged" in found.summary()
 
 
+@pytest.mark.slow
 def test_alternatives_are_the_worth_halved_doubled_and_no_labels(campaign):
     found = report(replace(judged(campaign, 40), labels=labels_of(campaign, 2)))
     assert [a.case for a in found.alternatives] == ["worth halved", "worth doubled", "without labels"]
@@ -105,6 +108,7 @@ def test_a_trust_report_needs_labels_and_a_model_that_examines_them(campaign):
         report(labelled, margin=2.0)
 
 
+@pytest.mark.slow
 def test_doubts_are_said(campaign):
     turned = labels_of(campaign, 1)
     reversed_labels = LabelTable(turned.pool, ("llm",), 3 - turned.values)
@@ -124,6 +128,7 @@ def test_doubts_are_said(campaign):
     assert 0 < new.trust().observers[0].p_similarity < 1
 
 
+@pytest.mark.slow
 def test_agreement_is_of_all_labelled_pairs_and_not_of_the_judged_ones(campaign):
     labels = labels_of(campaign, 1, noise=0.8)
     everything = report(replace(campaign, labels=labels)).agreements[0]

@@ -25,6 +25,7 @@ def state():
     return judging.begin()
 
 
+@pytest.mark.slow
 def test_a_course_starts_here_and_ends_where_all_is_judged(state):
     ahead = forecast(state, target=1.0, paths=3)
     assert ahead.judged[0] == state.scores.judged

@@ -182,6 +182,7 @@ def test_what_cannot_be_split(three):
         split(partly, 8, 1, 0, SILENT)
 
 
+@pytest.mark.slow
 # What the README of the campaigns says: systems, pairs of their top 10, and those without a judgment.
 @pytest.mark.parametrize(
     ("name", "systems", "pairs", "missing"),

@@ -103,6 +103,7 @@ def test_headers_that_do_not_end_in_time(sent: bytes):
         assert answers(address)
 
 
+@pytest.mark.slow
 def test_a_client_in_time_stays():
     """The limit begins again with each response."""
     with listening(Connections(patience=0.6)) as address, closing(http.client.HTTPConnection(*address)) as client:

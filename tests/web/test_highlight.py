@@ -46,6 +46,7 @@ def test_a_text_stays_a_text(text: str, query: str):
     assert re.findall(r"<[^>]*>", re.sub(r"</?mark>", "", shown)) == []
 
 
+@pytest.mark.slow
 @given(text=st.text(max_size=80), query=st.text(max_size=30))
 def test_nothing_is_lost_or_added(text: str, query: str):
     shown = mark_terms(text, query)
