@@ -1,7 +1,7 @@
 """Write docs/evidence-ideal.md: `python examples/ideal_evidence.py DATA KEEP [PART...]`.
 
 Finished work is kept in the folder KEEP, so that a broken run resumes where it stopped; models of relevance fitted by
-`examples/judging_evidence.py` are used if they are there. Parts: `two`, `tried`; both when none is named.
+`examples/judging_evidence.py` are used if they are there. Parts: `base`, `two`, `tried`; all when none is named.
 """
 
 import sys
@@ -16,6 +16,7 @@ import pandas as pd
 from evidence import CAMPAIGNS, DOCS, Targets, do_all, others, table
 from replays import Replays
 
+from probeval.arrays import Floats
 from probeval.data import Collection, read_campaign
 from probeval.data.collection import judged_share
 from probeval.metrics import measure, parse
@@ -30,6 +31,10 @@ DRAWS = {"trec-dl2020-passage": 30, "trec-dl2019-passage": 15, "clef-ehealth2018
 DEEP = [name for name, depth in CAMPAIGNS.items() if depth >= 10]  # judged to the cutoff of the measure
 TRIED = 5  # draws of runs, where everything is judged
 MANY = 20  # systems of a campaign that counts as large
+BASES = ("trec8-adhoc", "clef-ehealth2014", "clef-ehealth2015", "clef-ehealth2018-irtask1")
+BASED = ("AP@10", "R@10", "nDCG@10", "Rprec")  # relative to documents beyond the list
+SHARES = (0.0, 0.1, 0.3, 1.0)  # of the pool, judged at random
+CUT = 10  # ranks of the pool of the measures that are cut
 LEAD = f"""# Evidence: what a score is relative to
 
 Written by `examples/ideal_evidence.py`. {RUNS} random runs of a campaign are evaluated by {METRIC}, with its other runs
@@ -80,6 +85,7 @@ class Work(Replays):
 
         def look():
             pair, model = self.pair(name, draw), self.model(name)
+            truth = true_scores(pair)
             blind = partial(judging, replace(pair, judgments=None), model, scale=pair.scale())
             states: dict[str, Callable[[Judging], JudgingState]] = {
                 "nothing": lambda j: j.begin(),
@@ -88,7 +94,7 @@ class Work(Replays):
             }
             ways = {"pool": None, "outside": self.outside(name)}
             return {
-                state: {way: found(at(blind(model)), pair) for way, model in ways.items()}
+                state: {way: found(at(blind(model)), truth) for way, model in ways.items()}
                 for state, at in states.items()
             }
 
@@ -99,6 +105,7 @@ class Work(Replays):
 
         def look():
             pair, model = self.pair(name, draw), FallbackModel([Uniform()])
+            truth = true_scores(pair)
             every = self.outside(name)
             variants = {
                 "pool alone": None,
@@ -111,10 +118,36 @@ class Work(Replays):
             out = {}
             for variant, outside in variants.items():
                 at = judging(blind, model, outside, scale=pair.scale())
-                out[variant] = found(at.state(pair.judgments.on(at.pool)), pair)
+                out[variant] = found(at.state(pair.judgments.on(at.pool)), truth)
             return out
 
         return self.kept(f"tried-{name}-{draw}", look)
+
+    def bases(self, name: str, metric: str) -> dict[tuple[float, str], list[Found]]:
+        """Return what is found for all systems of a campaign, by share judged and way of taking the recall base."""
+
+        def look():
+            campaign = self.campaign(name)
+            share = judged_share(campaign.runs, campaign.judgments, CUT)
+            systems = [campaign.runs.systems[i] for i in np.flatnonzero(share > 0.99)]
+            whole = replace(campaign, runs=campaign.runs.select(systems))
+            truth = measure(whole.runs, whole.judgments, metric, scale=whole.scale()).values.mean(axis=1)
+            deep, blind = whole.runs.depth, replace(whole, judgments=None)
+            cut = parse(metric).cutoff or deep
+            pool = whole.problem(depth=cut).pool
+            order = np.random.default_rng(SEED).permutation(len(pool))
+            ways = {"pool": (cut, None), "outside": (cut, self.outside(name))}
+            ways |= {f"pool to {deep}": (deep, None)} if cut < deep else {}
+            out = {}
+            for way, (depth, outside) in ways.items():
+                settings = {"depth": depth, "scale": whole.scale(), "outside": outside, "seed": SEED, "draws": 300}
+                at = Judging.of(blind, self.model(name), metric, **settings)
+                for share in SHARES:
+                    chosen = pool.take(np.isin(np.arange(len(pool)), order[: round(share * len(pool))]))
+                    out[share, way] = found(at.state(whole.judgments.on(chosen)), truth)
+            return out
+
+        return self.kept(f"base-{name}-{metric}", look)
 
 
 def judging(collection: Collection, model: Predicts, outside: OutsideModel | None, *, scale) -> Judging:
@@ -128,8 +161,11 @@ def _chosen(state: JudgingState, pair: Collection):
     return pair.judgments.on(wanted)
 
 
-def found(state: JudgingState, pair: Collection) -> list[Found]:
-    truth = measure(pair.runs, pair.judgments, METRIC, scale=pair.scale()).values.mean(axis=1)
+def true_scores(pair: Collection) -> Floats:
+    return measure(pair.runs, pair.judgments, METRIC, scale=pair.scale()).values.mean(axis=1)
+
+
+def found(state: JudgingState, truth: Floats) -> list[Found]:
     low, high = state.scores.intervals(LEVEL)
     sure, best = float(state.ranking.confidence), int(np.argmax(state.scores.mean))
     right = float(truth[best] >= truth.max() - 1e-12)

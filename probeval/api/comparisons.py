@@ -362,7 +362,7 @@ class ModelComparisons(SystemComparisons):
         one = self.decisions[0].here if len(self.decisions) == 1 else None
         title = "Pairs" if one is None else f"{one.a} minus {one.b}"
         shown = (
-            Table(self.systems_frame(), self.metric or None, intervals=("mean", "lower", "upper")),
+            Table(self.systems_frame(), self.evaluation.scores.title, intervals=("mean", "lower", "upper")),
             *self._new_query_tables(),
             Table(self.readable(), title, intervals=("difference", "lower", "upper")),
         )
@@ -373,7 +373,8 @@ class ModelComparisons(SystemComparisons):
     def outcome(self) -> list[str]:
         """What is judged; for one pair the decision; how to get more pairs to judge; what users notice."""
         scores = self.evaluation.scores
-        lines = [f"{scores.judged:,} of {scores.pool:,} pairs judged; the model {self.model} predicts the others."]
+        known = f"{scores.judged:,} of {scores.pool:,} pairs judged; the model {self.model} predicts the others"
+        lines = [f"{known}{scores.caveat}."]
         if scores.ideal is not None:
             lines.append(scores.ideal.sentence)
         if len(self.decisions) == 1:

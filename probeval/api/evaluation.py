@@ -354,7 +354,7 @@ class Evaluation(Result):
         shown = None if self.per_query else ("mean", "lower", "upper")
         asked = (report for report in (self.trust_report, self.surprises) if report is not UNSET)
         more = (table for report in asked for table in report.tables())
-        return (Table(self.to_frame(), str(self.scores.metric), intervals=shown), *more)
+        return (Table(self.to_frame(), self.scores.title, intervals=shown), *more)
 
     def sentences(self) -> list[str]:
         """The headline, the ideal list, the ties, labels and surprises if asked for, the sampler, then notes."""
@@ -554,7 +554,8 @@ class NextPairs(Result):
         state, check = self.state, self.check
         scores = state.scores
         lines = [
-            f"{scores.judged:,} of {scores.pool:,} pairs judged, confidence {state.ranking.confidence:.3f}.",
+            f"{scores.judged:,} of {scores.pool:,} pairs judged, confidence {state.ranking.confidence:.3f}"
+            f"{scores.caveat}.",
             *(() if scores.ideal is None else (scores.ideal.sentence,)),
             str(self.comparisons),
             *state.ranking.ties(),

@@ -356,7 +356,8 @@ class Gate(Result):
             shown["segment"] = shown["segment"].fillna("all")
         else:
             shown = shown.drop(columns="segment")
-        return (Table(shown, self._headline(), intervals=("difference", "lower", "upper")),)
+        title = f"{self._headline()}{self.deciding.comparison.difference.scores.caveat}"
+        return (Table(shown, title, intervals=("difference", "lower", "upper")),)
 
     def sentences(self) -> list[str]:
         """Why; judgments; the ideal list; weights; new queries; segments that are worse; what would settle it."""
@@ -365,7 +366,8 @@ class Gate(Result):
         wide = f"{100 * self.rule.level:g}%"
         lines = [
             self.reason,
-            f"{check.judged:,} of {check.pool:,} pairs judged; probabilities and {wide} intervals are for {whose}.",
+            f"{check.judged:,} of {check.pool:,} pairs judged; probabilities and {wide} intervals are for {whose}"
+            f"{scores.caveat}.",
         ]
         if scores.ideal is not None:
             lines.append(scores.ideal.sentence)

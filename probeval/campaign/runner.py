@@ -131,6 +131,7 @@ class ModelRunner:
             tendencies=self._tendencies(state),
             answering=judged.estimate.answers_used.assessors,
             uses_answers=isinstance(judged.judging.model, Hierarchical),
+            independent=judged.scores.independent,
         )
 
     def forecast(self, state: State) -> TargetForecast | None:

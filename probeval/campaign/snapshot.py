@@ -22,6 +22,7 @@ from probeval.relevance.answers.verdicts import AnsweringAssessor
 from probeval.relevance.surprise import SurprisingGrades
 from probeval.results import Result, frame, plain
 from probeval.scores.compare import RankedSystem
+from probeval.scores.scores import INDEPENDENT
 from probeval.selection import AuditReport, Pick, Stopping
 from probeval.selection.rules import CONFIDENCE
 from probeval.selection.topics import Queue
@@ -129,6 +130,9 @@ class ModelSnapshot(Result):
     uses_answers: bool = True
     # Whether the fit began anew: one that begins with the fit before it may differ in the third decimal.
     fresh: bool = False
+    independent: Annotated[
+        bool, "Whether the model takes pairs as independent: confidence and intervals are then not calibrated."
+    ] = False
 
     @cached_property
     def topic_queue(self) -> Queue[Question, str]:
@@ -151,7 +155,12 @@ class ModelSnapshot(Result):
         return frame(self.systems, RankedSystem)
 
     def _headline(self) -> str:
-        return f"{self.judged:,} pairs judged, confidence {self.confidence:.3f}"
+        return f"{self.judged:,} pairs judged, confidence {self.confidence:.3f}{self.caveat}"
+
+    @property
+    def caveat(self) -> str:
+        """The end of a sentence: empty, or that a model of independent pairs is not calibrated."""
+        return f"; {INDEPENDENT}" if self.independent else ""
 
     def tables(self) -> tuple[Table, ...]:
         """One row per system."""

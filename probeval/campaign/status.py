@@ -153,7 +153,7 @@ class Status(Result):
         if self.users or setup.ask == "lists":
             about = {"measure": setup.metric, "scale": setup.scale, "questions": self.pool, "answers": self.answers}
         if self.snapshot is not None:
-            about["confidence"] = f"{self.snapshot.confidence:.3f}"
+            about["confidence"] = f"{self.snapshot.confidence:.3f}{self.snapshot.caveat}"
         found = [Table(fact_table(about), self._headline())]
         if self.assessors:
             columns = [*WORK, *CHECKED] if any(each.gold or each.repeats for each in self.assessors) else [*WORK]
@@ -210,7 +210,7 @@ def _progress(status: Status) -> Iterator[str]:
     if status.answers and not snapshot.uses_answers:
         yield f"The model {setup.model} does not use answers about two documents: they change no score."
     since = f", {status.behind:,} changes ago" if status.behind else ""
-    yield f"Confidence {snapshot.confidence:.3f}, expected tau {snapshot.expected_tau:.3f}{since}."
+    yield f"Confidence {snapshot.confidence:.3f}, expected tau {snapshot.expected_tau:.3f}{since}{snapshot.caveat}."
     if snapshot.audit is not None:
         yield from snapshot.audit.sentences()
     if snapshot.reached:

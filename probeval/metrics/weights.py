@@ -69,5 +69,4 @@ def trigamma(x: Floats | float) -> Floats:
 
 def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
     """Return the quotient, 0 where the denominator is 0."""
-    zero = denominator == 0
-    return np.where(zero, 0.0, numerator / np.where(zero, 1, denominator))
+    return np.asarray(numerator / np.where(denominator == 0, np.inf, denominator))

@@ -114,5 +114,6 @@ def score_parts(
         family=usual_family(joint, target) if family is None else family,
         pool=surveyed.pairs,
         judged=int(relevance.certain.sum()),
+        independent=not relevance.has_posterior and int(relevance.certain.sum()) < surveyed.pairs,
         ideal=ideal,
     )

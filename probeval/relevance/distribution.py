@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, NamedTuple, Protocol, cast
@@ -50,7 +50,8 @@ class ProbabilityTable:
     @classmethod
     def of(cls, source: Probabilities, pool: Pool, n_levels: int) -> ProbabilityTable:
         """Return all probabilities of a source, computed block by block."""
-        values = np.empty((*(() if source.n is None else (source.n,)), len(pool), n_levels))
+        # In memory by level: all uses go through the levels one by one.
+        values = np.moveaxis(np.empty((n_levels, *(() if source.n is None else (source.n,)), len(pool))), 0, -1)
         blocks = pool.blocks(max(BLOCK // ((source.n or 1) * n_levels), 1))
         for block, part in zip(blocks, in_order(source.probabilities, blocks), strict=True):
             values[..., block.pairs, :] = part
@@ -200,6 +201,11 @@ class RelevanceDistribution(Result):
         return self.source.n is not None
 
     @property
+    def independent(self) -> bool:
+        """Whether open pairs are taken as independent, so that probabilities of scores are not calibrated."""
+        return not self.has_posterior and not bool(self.certain.all())
+
+    @property
     def n_draws(self) -> int:
         """The number of draws of the parameters; 1 without a posterior."""
         return self.source.n or 1
@@ -264,11 +270,14 @@ class RelevanceDistribution(Result):
         With a posterior, the mean under each draw of the parameters, shape (draw, pair), and the conditional variance
         averaged over draws, shape (pair,).
         """
-        probability, value, known = self.probability, gains[self.levels], self.certain
-        mean = probability @ value
-        overall = probability.mean(axis=0) if self.has_posterior else probability
+        value, known = gains[self.levels], self.certain
+        by_level = np.moveaxis(self.probability, -1, 0)
+        mean, second = np.zeros(by_level.shape[1:]), np.zeros(len(self.pool))
+        for each, probability in zip(value, by_level, strict=True):
+            mean += each * probability
+            second += each**2 * (probability.mean(axis=0) if self.has_posterior else probability)
         square = np.einsum("td,td->d", mean, mean) / len(mean) if self.has_posterior else mean**2
-        variance = np.maximum(overall @ value**2 - square, 0.0)
+        variance = np.maximum(second - square, 0.0)
         variance[known] = 0.0
         mean[..., known] = gains[self.judged[known]]
         return mean, variance
@@ -293,11 +302,11 @@ class RelevanceDistribution(Result):
         mean, variance = self.moments(gains)
         mean = mean.mean(axis=0) if self.has_posterior else mean
         slope = np.empty((len(self.pool), len(self.levels) - 1))
-        at_least = np.zeros(self.probability.shape[:-1])
+        probability = self.probability if self.has_posterior else self.probability[None]
+        at_least = np.zeros(probability.shape[:-1])
         for level in range(len(self.levels) - 1, 0, -1):
-            at_least += self.probability[..., level]
-            steep = at_least * (1 - at_least)
-            slope[:, level - 1] = steep.mean(axis=0) if self.has_posterior else steep
+            at_least += probability[..., level]
+            slope[:, level - 1] = at_least.mean(axis=0) - np.einsum("td,td->d", at_least, at_least) / len(at_least)
         return GainSummary(mean, variance, np.where(self.certain[:, None], 0.0, np.diff(gains[self.levels]) * slope))
 
     def sample(self, n: int, rng: np.random.Generator, *, start: int = 0) -> Codes:
@@ -310,20 +319,33 @@ class RelevanceDistribution(Result):
 
     def sample_from(self, streams: Sequence[np.random.Generator], n: int, *, start: int = 0) -> Codes:
         """Return joint draws of all grades with one random stream per query."""
-        uniform = np.empty((n, len(self.pool)))
-        for stream, part in zip(streams, np.split(uniform, np.cumsum(self.pool.sizes)[:-1], axis=1), strict=True):
-            part[:] = stream.random(part.shape)
-        probability = self.probability
-        # Levels are counted in bytes: a comparison is one, so that adding it converts nothing.
-        below, level = np.zeros(probability.shape[:-1]), np.zeros(uniform.shape, dtype=np.int8)
-        turns = _turns(start, n, self.n_draws) if self.has_posterior else [(slice(n), slice(None))]
-        for column in np.moveaxis(probability[..., :-1], -1, 0):
-            below += column
-            for mine, under in turns:
-                level[mine] += (uniform[mine] > below[under]).view(np.int8)
-        out = self.levels[level]
+        out = np.empty((n, len(self.pool)), dtype=np.int16)
+        for query, reached in enumerate(self.reached_by_query(streams, n, start=start)):
+            level = sum((mask.view(np.int8) for mask in reached), np.zeros(1, dtype=np.int8))
+            out[:, self.pool.pairs_of(query)] = self.levels[level]
         out[:, self.certain] = self.judged[self.certain]
         return out
+
+    def reached_by_query(
+        self, streams: Sequence[np.random.Generator], n: int, *, start: int = 0
+    ) -> Iterator[list[Bools]]:
+        """Yield draws query by query: whether each pair reaches each level above the lowest, shapes (draw, pair).
+
+        Judged pairs are drawn too, as if they were not: so no other pair's draws depend on what is judged.
+        """
+        probability = self.probability
+        turns = _turns(start, n, self.n_draws) if self.has_posterior else [(slice(n), slice(None))]
+        for query, stream in enumerate(streams):
+            mine = self.pool.pairs_of(query)
+            uniform, below = stream.random((n, mine.stop - mine.start)), np.zeros(1)
+            reached = []
+            for column in np.moveaxis(probability[..., mine, :-1], -1, 0):
+                below = below + column
+                mask = np.empty(uniform.shape, dtype=bool)
+                for now, under in turns:
+                    np.greater(uniform[now], below[under], out=mask[now])
+                reached.append(mask)
+            yield reached
 
     def relevant_counts(self, codes: Codes, streams: OutsideStreams = (), *, start: int = 0) -> Ints:
         """Return the number of documents of each query with at least each grade, shape (draw, query, grade).
@@ -337,6 +359,10 @@ class RelevanceDistribution(Result):
             made before.
         """
         inside = count_at_least(codes, self.pool.query, len(self.pool.queries), len(self.scale))
+        return self.with_unretrieved(inside, streams, start=start)
+
+    def with_unretrieved(self, inside: Ints, streams: OutsideStreams = (), *, start: int = 0) -> Ints:
+        """Return counts of the pool's documents, shape (draw, query, grade), plus those of documents outside it."""
         if self.outside is None:
             return inside + self.beyond
         return inside + np.maximum(self.outside.sample(inside, streams, start=start), self.beyond)

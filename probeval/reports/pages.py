@@ -192,7 +192,7 @@ def _figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
             f"{scores[first].mean():.4f} ± {(high - low) / 2:.4f} on these queries",
         ),
         ("judged", f"{scores.judged:,}", f"{percent(scores.judged, scores.pool)} of {scores.pool:,} pairs"),
-        ("mean confidence", f"{ranking.confidence:.3f}", f"expected tau {ranking.expected_tau:.3f}"),
+        ("mean confidence", f"{ranking.confidence:.3f}", f"expected tau {ranking.expected_tau:.3f}{scores.caveat}"),
     ]
     if not np.isnan(found.milestones[-1].erho2):
         with warnings.catch_warnings():
@@ -237,7 +237,8 @@ def paragraph(found: ReportResults) -> str:
         "judging and sampling of queries"
     )  # fmt: skip
     text += f" (half-widths of {found.level:.0%} intervals and two-sided p, for {sources}). "
-    text += f"The mean confidence in the order of two systems on these queries is {found.ranking.confidence:.3f}. "
+    text += "The mean confidence in the order of two systems on these queries is "
+    text += f"{found.ranking.confidence:.3f}{scores.caveat}. "
     return text + f"Computed with probeval {metadata.version('probeval')}."
 
 

@@ -76,7 +76,7 @@ def ranking(found: ReportResults) -> Section:
         Table(
             shown,
             "The interval is for these queries; its width comes from unjudged pairs. ± is the half-width for other "
-            "queries of the same kind, from unjudged pairs and sampling of queries."
+            f"queries of the same kind, from unjudged pairs and sampling of queries{found.scores.caveat}."
             + ("" if found.scores.ideal is None else f" {found.scores.ideal.fact}"),
         ),
     ]

@@ -20,6 +20,7 @@ from probeval.plots import plot_trajectory
 from probeval.reports.page import Page, Part, Prose, Quote, Section
 from probeval.reports.pages import reproduction
 from probeval.reports.pictures import draw
+from probeval.scores.scores import INDEPENDENT
 from probeval.simulation import Bins, Point, ReplaySetup, Simulation, Trajectory, TrajectoryStep
 from probeval.simulation.trajectory import LASTS
 
@@ -54,7 +55,7 @@ def read_simulation(path: str | PathLike[str]) -> dict[str, Any]:
     try:
         document = json.loads(read_bytes(file))
         _ = [document[name] for name in ("metric", "systems", "pool", "offered", "stopping", "until", "noise")]
-        _ = [(p["policy"], p["ending"], p["stop"]["accuracy_p"]) for p in document["policies"]]
+        _ = [(p["policy"], p["ending"], p["independent"], p["stop"]["accuracy_p"]) for p in document["policies"]]
         _ = [point["tau_ap"] for p in document["policies"] for point in p["points"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DataError(
@@ -307,7 +308,7 @@ def _stops(document: Mapping[str, Any]) -> pd.DataFrame:
         share = f"{_number(stop['fraction']):.1%}"
         rows.append(
             {
-                "policy": _label(one),
+                "policy": f"{_label(one)}; {INDEPENDENT}" if one["independent"] else _label(one),
                 "seed": str(one["seed"]),
                 "ending": {"until": f"ended at {share}", "exhausted": "all judged"}.get(one["ending"], "stopped"),
                 "judged": int(stop["judged"]),
@@ -409,6 +410,7 @@ def _simulation(document: Mapping[str, Any]) -> Simulation:
                 reasons=tuple(stop["reasons"]),
                 order=(),
                 alarm=one["alarm"],
+                independent=one["independent"],
             )
         )
     return Simulation(tuple(trajectories))

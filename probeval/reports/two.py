@@ -94,7 +94,7 @@ def difference(decision: TwoSystems, *, title: str = "The difference") -> Sectio
         Table(
             shown,
             f"{here.a} minus {here.b}. On these queries, unjudged pairs are what is uncertain; on new queries of the "
-            f"same kind, the choice of queries as well. A verdict needs a probability of {level:g}.",
+            f"same kind, the choice of queries as well. A verdict needs a probability of {level:g}{scores.caveat}.",
         ),
         Prose(
             f"Expected {scores.metric} on these queries: {each}."

@@ -314,16 +314,16 @@ class Ranking(Result):
 
     def tables(self) -> tuple[Table, ...]:
         """One row per system."""
-        return (Table(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
+        return (Table(self.to_frame(), self.scores.title, intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """The judged pairs, the target of the intervals, the confidence of the order, the ideal list, and ties."""
-        first, *ideal = self.scores.sentences()
-        known = first.removesuffix(".")
-        if len(self.scores.systems) < 2:
-            return (f"{known}; one system, and nothing to compare it with.", *ideal)
-        sure = f"{known}; mean confidence {self.confidence:.3f}, expected tau {self.expected_tau:.3f}."
-        return (sure, *ideal, *self.ties())
+        scores = self.scores
+        _, *ideal = scores.sentences()
+        if len(scores.systems) < 2:
+            return (f"{scores.status}; one system, and nothing to compare it with{scores.caveat}.", *ideal)
+        sure = f"mean confidence {self.confidence:.3f}, expected tau {self.expected_tau:.3f}"
+        return (f"{scores.status}; {sure}{scores.caveat}.", *ideal, *self.ties())
 
     def ties(self) -> tuple[str, ...]:
         """Sentences on the rope, and on the systems that are tied with the first of the order."""

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from probeval.arrays import Codes, Floats, Ints
 from probeval.data.pool import QueryBlock
 from probeval.data.runs import Runs
+from probeval.data.scale import count_at_least
 from probeval.metrics import Lists, Metric
 from probeval.metrics.lists import gather
+from probeval.metrics.ratio import ideal
+from probeval.metrics.weights import divide
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.outside import OutsideStreams, outside_streams
+from probeval.scores.moments import weight_matrix
 from probeval.scores.scores import Joint, expected_between
 from probeval.streams import query_streams
 from probeval.threads import in_order
 
-__all__ = ["BATCH", "BlockScores", "draw_scores", "drawn_lists", "joint_of_draws", "score_blocks", "sum_draws"]
+__all__ = [
+    "BATCH",
+    "BlockScores",
+    "DrawnQuery",
+    "draw_scores",
+    "drawn_lists",
+    "drawn_queries",
+    "joint_of_draws",
+    "score_blocks",
+    "sum_draws",
+    "sums_of_gains",
+]
 
 BATCH = 4_000_000  # most grades at ranks in memory at once
 
@@ -37,6 +53,81 @@ def drawn_lists(
     """
     counts = relevance.relevant_counts(codes, streams, start=start)
     return Lists(relevance.scale, gather(codes, runs.pairs), counts)
+
+
+class DrawnQuery(NamedTuple):
+    """Draws of one query: gains of its pairs, up to a constant, and scores of the lists, (draw, pair or system)."""
+
+    gains: Floats
+    scores: Floats
+
+
+def sums_of_gains(
+    runs: Runs,
+    relevance: RelevanceDistribution,
+    metric: Metric,
+    streams: Sequence[np.random.Generator],
+    n: int,
+    outside: OutsideStreams = (),
+    *,
+    start: int = 0,
+) -> list[DrawnQuery]:
+    r"""Return draws of a weighted sum of gains, query by query, without the grades at every rank.
+
+    With :math:`X_\ell` whether a pair reaches level :math:`\ell`, its gain over that of the lowest is
+    :math:`\sum_\ell (g_\ell - g_{\ell-1}) X_\ell`, and the sums are a product with weights of pairs in lists.
+    Judged pairs add a constant, so that the scores of a judged query are exactly constant; their gains are drawn as if
+    they were not judged.
+    """
+    scale, open_ = relevance.scale, ~relevance.certain
+    gains = metric.gains(scale)
+    value, step = gains[relevance.levels], np.diff(gains[relevance.levels])
+    at_rank = metric.weights(scale, runs.depth) if metric.is_linear else metric.rank_weights(runs.depth)
+    weights = weight_matrix(runs, at_rank).T.toarray()
+    constant = weights * np.where(open_, value[0], gains[relevance.judged])[:, None]
+    weights *= open_[:, None]
+    judged = count_at_least(relevance.judged, relevance.pool.query, len(relevance.pool.queries), len(scale))
+    first = np.searchsorted(relevance.levels, np.arange(len(scale)))  # the lowest level with at least each grade
+    inside, drawn_gains, sums = np.empty((n, *judged.shape), dtype=np.int64), [], []
+    for query, reached in enumerate(relevance.reached_by_query(streams, n, start=start)):
+        mine = relevance.pool.pairs_of(query)
+        counts, gain = np.zeros((n, len(value) + 1)), np.zeros((n, mine.stop - mine.start))
+        counts[:, 0] = np.count_nonzero(open_[mine])
+        for level, mask in enumerate(reached, start=1):
+            drawn = mask.astype(float)
+            counts[:, level] = drawn @ open_[mine].astype(float)
+            gain += np.multiply(drawn, step[level - 1], out=drawn)
+        inside[:, query] = judged[query] + counts[:, first].astype(np.int64)
+        drawn_gains.append(gain)
+        sums.append(gain @ weights[mine] + constant[mine].sum(axis=0))
+    if metric.is_linear:
+        return list(map(DrawnQuery, drawn_gains, sums))
+    best = ideal(metric, gains, relevance.with_unretrieved(inside, outside, start=start))
+    return list(map(DrawnQuery, drawn_gains, (divide(y, b[:, None]) for y, b in zip(sums, best.T, strict=True))))
+
+
+def drawn_queries(
+    runs: Runs,
+    relevance: RelevanceDistribution,
+    metric: Metric,
+    gains: Floats,
+    streams: Sequence[np.random.Generator],
+    n: int,
+    outside: OutsideStreams = (),
+    *,
+    start: int = 0,
+) -> list[DrawnQuery]:
+    """Return draws query by query; ``gains`` of each grade are for a measure that is not a sum of its own."""
+    if metric.definition.rank_weights is not None:
+        return sums_of_gains(runs, relevance, metric, streams, n, outside, start=start)
+    codes = relevance.sample_from(streams, n, start=start)
+    size = max(1, BATCH // max(runs.pairs.size, 1))
+    parts = [
+        metric.scores(drawn_lists(runs, relevance, codes[at : at + size], outside, start=start + at))
+        for at in range(0, n, size)
+    ]
+    scores = np.moveaxis(np.concatenate(parts), -1, 0)
+    return [DrawnQuery(gains[codes[:, relevance.pool.pairs_of(query)]], y) for query, y in enumerate(scores)]
 
 
 def score_blocks(runs: Runs, relevance: RelevanceDistribution, n: int) -> list[QueryBlock]:
@@ -83,30 +174,30 @@ class BlockScores:
     ) -> BlockScores:
         """Draw and score the lists of one block, with one random stream and one weight per query."""
         n_systems, n_queries = len(runs.systems), len(runs.queries)
-        total, squared, products = *np.empty((2, n, n_systems)), np.zeros((n_systems, n_systems))
-        first, second = np.zeros((2, n_systems, n_queries))
-        origin: Floats | None = None
-        kept = []
+        total, squared = np.zeros((2, n, n_systems))
+        products, (first, second) = np.zeros((n_systems, n_systems)), np.zeros((2, n_queries, n_systems))
+        origin = np.empty((n_queries, n_systems))
+        draws = np.empty((n, n_systems, n_queries)) if keep else None
         # A query with many pairs, or many draws, is processed in several batches.
         size = max(1, min(n, BATCH // max(runs.pairs.size, len(runs.pool), 1)))
-        outside = () if relevance.outside is None else outside_streams(streams)
+        outside, gains = () if relevance.outside is None else outside_streams(streams), relevance.scale.gains
         for start in range(0, n, size):
-            codes = relevance.sample_from(streams, min(size, n - start), start=start)
-            scores = metric.scores(drawn_lists(runs, relevance, codes, outside, start=start))
-            origin = scores[0] if origin is None else origin
-            off = scores - origin  # around the first draw, so that squares of constant scores cancel exactly
-            first += off.sum(axis=0)
-            second += (off**2).sum(axis=0)
-            weighted = scores * query_weights
-            total[start : start + len(scores)] = weighted.sum(axis=2)
-            squared[start : start + len(scores)] = (weighted * query_weights).sum(axis=2)
-            flat = weighted.transpose(1, 0, 2).reshape(n_systems, -1)
-            products += flat @ flat.T
-            if keep:
-                kept.append(scores)
-        assert origin is not None
+            now = slice(start, min(start + size, n))
+            found = drawn_queries(runs, relevance, metric, gains, streams, now.stop - start, outside, start=start)
+            for query, (drawn, weight) in enumerate(zip(found, query_weights.tolist(), strict=True)):
+                if start == 0:
+                    origin[query] = drawn.scores[0]
+                off = drawn.scores - origin[query]  # around the first draw: squares of constant scores cancel exactly
+                first[query] += off.sum(axis=0)
+                second[query] += np.einsum("ds,ds->s", off, off)
+                weighted = weight * drawn.scores
+                total[now] += weighted
+                products += weighted.T @ weighted
+                squared[now] += np.multiply(weighted, weight, out=weighted)
+                if draws is not None:
+                    draws[now, :, query] = drawn.scores
         variance = np.maximum(second - first**2 / n, 0.0) / max(n - 1, 1)
-        return cls(total, squared, products, origin + first / n, variance, np.concatenate(kept) if keep else None)
+        return cls(total, squared, products, (origin + first / n).T, variance.T, draws)
 
     @classmethod
     def added(cls, parts: Iterable[BlockScores]) -> BlockScores:

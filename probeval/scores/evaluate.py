@@ -112,6 +112,7 @@ def evaluate(
         family=usual_family(joint, target) if family is None else family,
         pool=int(mine.sum()),
         judged=int(relevance.certain[mine].sum()),
+        independent=relevance.independent and method != "ppi",
         query_weights=None if query_weights is None else weights,
         ideal=ideal,
         aggregate=aggregate,

@@ -22,6 +22,7 @@ from probeval.scores.ideal import Ideal
 from probeval.ties import TIE
 
 __all__ = [
+    "INDEPENDENT",
     "Joint",
     "Score",
     "Scores",
@@ -34,6 +35,7 @@ __all__ = [
 
 TARGETS = ("collection", "population")
 FAMILIES = ("normal", "t", "empirical")
+INDEPENDENT = "independent pairs: not calibrated"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -236,6 +238,9 @@ class Scores(Result):
     family: str
     pool: Annotated[int, "How many pairs the systems retrieved."]
     judged: Annotated[int, "How many of them are judged."]
+    independent: Annotated[
+        bool, "Whether the model takes pairs as independent: confidence and intervals are then not calibrated."
+    ] = False
     query_weights: Floats | None = None
     clusters: Ints | None = None
     ideal: Ideal | None = None
@@ -263,6 +268,22 @@ class Scores(Result):
         if system not in self.systems:
             raise ScoreError(f"No system {system!r}.{did_you_mean(system, self.systems)}")
         return Score(self, np.eye(len(self.systems))[self.systems.index(system)])
+
+    @property
+    def title(self) -> str:
+        """The measure, and that a model of independent pairs is not calibrated, if it is one."""
+        return f"{self.metric}{self.caveat}"
+
+    @property
+    def caveat(self) -> str:
+        """The end of a title or a sentence: empty, or that a model of independent pairs is not calibrated."""
+        return f"; {INDEPENDENT}" if self.independent else ""
+
+    @property
+    def status(self) -> str:
+        """The number of judged pairs, and the target of the intervals."""
+        whose = "these queries" if self.target == "collection" else "the population of queries"
+        return f"{self.judged:,} of {self.pool:,} pairs judged; {self.level:.0%} intervals for {whose}"
 
     @property
     def mean(self) -> Floats:
@@ -408,14 +429,13 @@ class Scores(Result):
 
     def tables(self) -> tuple[Table, ...]:
         """One row per system."""
-        return (Table(self.to_frame(), str(self.metric), intervals=("mean", "lower", "upper")),)
+        return (Table(self.to_frame(), self.title, intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """The number of judged pairs, the target of the intervals, and what the ideal list is taken from."""
-        whose = "these queries" if self.target == "collection" else "the population of queries"
         ideal = () if self.ideal is None else (self.ideal.sentence,)
         how = () if self.aggregate == "mean" else (f"The mean over queries is {AGGREGATES[self.aggregate]}.",)
-        return (f"{self.judged:,} of {self.pool:,} pairs judged; {self.level:.0%} intervals for {whose}.", *how, *ideal)
+        return (f"{self.status}{self.caveat}.", *how, *ideal)
 
     @property
     def _parts(self) -> tuple[Floats, Floats]:

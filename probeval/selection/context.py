@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from probeval.arrays import Bools, Codes, Floats, Ints
+from probeval.arrays import Bools, Floats, Ints
 from probeval.data.judgments import Judgments
 from probeval.data.pool import QueryBlock
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.display import Record
 from probeval.metrics import Metric
-from probeval.metrics.ratio import ideal
-from probeval.metrics.weights import divide
 from probeval.relevance.dependence import Dependence
 from probeval.relevance.distribution import GainSummary, RelevanceDistribution
 from probeval.relevance.online import Prediction
-from probeval.relevance.outside import OutsideStreams, outside_streams
+from probeval.relevance.outside import outside_streams
 from probeval.scores import Ranking, Scores
-from probeval.scores.draws import BATCH, drawn_lists, score_blocks
+from probeval.scores.draws import drawn_queries, score_blocks
 from probeval.scores.estimate import ScoreEstimate
 from probeval.scores.moments import weight_matrix
 from probeval.streams import Purpose, query_streams, stream
@@ -208,41 +206,18 @@ def effective_weights(
     def slopes(block: QueryBlock) -> tuple[Floats, GainSummary]:
         mine, lists = relevance.part(block), runs.part(block)
         streams = query_streams(seed, block.queries)
-        codes = mine.sample_from(streams, n)
-        scores = _scores_by_query(lists, mine, metric, codes, () if mine.outside is None else outside_streams(streams))
+        outside = () if mine.outside is None else outside_streams(streams)
         out = np.zeros((len(lists.pool), len(lists.systems)))
-        for q, y in enumerate(scores):
+        for q, drawn in enumerate(drawn_queries(lists, mine, metric, gains, streams, n, outside)):
             where = lists.pool.pairs_of(q)
-            pairs = np.arange(where.start, where.stop)[~mine.certain[where]]  # a judged pair has no slope
-            x = gains[codes[:, pairs]]
-            out[pairs] = _ridge(x - x.mean(axis=0), y - y.mean(axis=0)) / n_queries
+            open_ = ~mine.certain[where]  # a judged pair has no slope
+            x, y = drawn.gains[:, open_], drawn.scores
+            out[where][open_] = _ridge(x - x.mean(axis=0), y - y.mean(axis=0)) / n_queries
         return out, mine.summary_of(gains)  # which policies need too: the probabilities are made once for both
 
     found = list(in_order(slopes, score_blocks(runs, relevance, n)))
     relevance.keep_summary(gains, [summary for _, summary in found])
     return np.concatenate([part for part, _ in found])
-
-
-def _scores_by_query(
-    runs: Runs, relevance: RelevanceDistribution, metric: Metric, codes: Codes, streams: OutsideStreams
-) -> Iterator[Floats]:
-    """Yield the scores of each query under drawn grades, shape (draw, system).
-
-    A sum of gains over that of the best list is a product of matrices: no grades are looked up at every rank.
-    """
-    if metric.definition.rank_weights is None:
-        size = max(1, BATCH // max(runs.pairs.size, 1))
-        parts = [
-            metric.scores(drawn_lists(runs, relevance, codes[at : at + size], streams, start=at))
-            for at in range(0, len(codes), size)
-        ]
-        yield from np.moveaxis(np.concatenate(parts), -1, 0)
-        return
-    gains, weights = metric.gains(relevance.scale), weight_matrix(runs, metric.rank_weights(runs.depth)).toarray()
-    best = ideal(metric, gains, relevance.relevant_counts(codes, streams))
-    for q in range(len(runs.queries)):
-        mine = runs.pool.pairs_of(q)
-        yield divide(gains[codes[:, mine]] @ weights[:, mine].T, best[:, [q]])
 
 
 def _ridge(x: Floats, y: Floats) -> Floats:

@@ -65,8 +65,6 @@ class Policy:
     value
         The value of judging each pair, shape (pair,), as a function of the context and the goal. The highest comes
         first.
-    default_model
-        The default model in simulations.
     explores
         The default share of exploratory judgments. If there are any, it is at least .25 for goals that compare two
         sides (:meth:`exploration`).
@@ -79,14 +77,13 @@ class Policy:
 
     Examples
     --------
-    >>> POLICIES["gain"].explores, POLICIES["mtc"].default_model
-    (0.1, 'independent')
+    >>> POLICIES["gain"].explores, POLICIES["mtc"].explores
+    (0.1, 0.0)
     """
 
     name: str
     summary: str
     value: PolicyFunction
-    default_model: str = "hierarchical"
     explores: float = 0.0
     at_random: bool = False
     joint_value: JointValue | None = None
@@ -330,19 +327,12 @@ OWN = {
         Policy("depth", "pooling: rank 1 of every system, then rank 2, and so on", depth),
         Policy("mtf", "move to front: the next document of the run with the fewest irrelevant ones so far", mtf),
         Policy("bandit", "the next document of the run with the best recent record", bandit),
-        Policy("mtc", "pairs that separate systems whose order is in doubt", mtc, default_model="independent"),
-        Policy(
-            "mtc-undecided",
-            "as mtc, but only for comparisons whose confidence is below .95",
-            mtc_undecided,
-            default_model="independent",
-        ),
-        Policy(
-            "mtc-thesis", "pairs whose weight differs most between systems", mtc_thesis, default_model="independent"
-        ),
-        Policy("variance", "pairs of systems whose scores are uncertain", variance, default_model="independent"),
+        Policy("mtc", "pairs that separate systems whose order is in doubt", mtc),
+        Policy("mtc-undecided", "as mtc, but only for comparisons whose confidence is below .95", mtc_undecided),
+        Policy("mtc-thesis", "pairs whose weight differs most between systems", mtc_thesis),
+        Policy("variance", "pairs of systems whose scores are uncertain", variance),
         Policy("uncertain", "pairs whose gain is the least certain", uncertain),
-        Policy("lara", "pairs with the most uncertain machine label", lara, default_model="calibrated"),
+        Policy("lara", "pairs with the most uncertain machine label", lara),
         Policy(
             "gain",
             "pairs whose judgment is expected to settle most for the goal",

@@ -160,7 +160,9 @@ class Stopping(Record):
             figures = [(t, values[t.rule.name]) for t in together]
             progress = max(progress, min(t.rule.progress(value, t.target) for t, value in figures))
             if all(t.rule.holds(value, t.target) for t, value in figures):
-                reasons.append(" and ".join(t.rule.describe(value, t.target) for t, value in figures))
+                reason = " and ".join(t.rule.describe(value, t.target) for t, value in figures)
+                counted = all(t.rule.judgments(t.target, self._rate(t.rule)) is not None for t in together)
+                reasons.append(reason if counted else f"{reason}{state.scores.caveat}")  # a budget needs no model
         return StoppingCheck(bool(reasons), tuple(reasons), values, 1.0 if reasons else min(progress, 1.0))
 
     def _rate(self, rule: StoppingRule) -> float:

@@ -27,6 +27,7 @@ from probeval.reporting import SILENT, Reporter
 from probeval.results import UNSET, Result, UnsetType, frame, key
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
+from probeval.scores.scores import INDEPENDENT
 from probeval.selection import Judging, JudgingState
 from probeval.simulation.forecast import LASTS, PATHS, Forecast, ForecastStep, forecast
 from probeval.streams import Purpose, stream
@@ -212,6 +213,7 @@ class Plan(Result):
 
     targets: Annotated[dict[str, float], "The targets."]
     options: Annotated[tuple[Planned, ...], "The options that meet the targets by rising cost, then the others."]
+    independent: Annotated[bool, "Whether the model takes pairs as independent: the plan is then not calibrated."]
 
     @key
     def reached(self) -> bool:
@@ -235,7 +237,8 @@ class Plan(Result):
 
     def tables(self) -> tuple[Table, ...]:
         """Return one row per option."""
-        return (Table(self.to_frame(), "Options, cheapest first", DECIMALS, ("judgments", "lower", "upper")),)
+        title = f"Options, cheapest first{f'; {INDEPENDENT}' if self.independent else ''}"
+        return (Table(self.to_frame(), title, DECIMALS, ("judgments", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """Return the cheapest option, the meaning of the columns, and without judgments the advice to make some."""
@@ -400,7 +403,7 @@ def plan(
         options.append(_planned(ahead, wanted, study, variants, n, depth, k, with_labels, state=state))
     next(trajectories, None)  # exhaust it, to finish the progress
     options.sort(key=lambda o: (not o.meets, o.cost, o.judgments))
-    return Plan(wanted, tuple(options))
+    return Plan(wanted, tuple(options), state.scores.independent)
 
 
 class _Continued(Reporter):

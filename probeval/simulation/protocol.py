@@ -30,6 +30,7 @@ __all__ = ["SIMULATION_CHECKPOINTS", "Contender", "SimulationProtocol", "check_n
 
 SIMULATION_CHECKPOINTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # of the pool
 LATE = 0.1  # of the pool is judged when late batches begin
+MODEL = "hierarchical"  # of every policy without one: the calibrated model
 LABEL_BASELINES = ("random:labels", "random:calibrated", "random:ppi", "lara:calibrated")
 
 
@@ -49,7 +50,7 @@ class Contender:
     Examples
     --------
     >>> Contender.parse("mtc"), Contender.parse("gain:uniform")
-    (Contender(policy=Policy('mtc'), model='independent'), Contender(policy=Policy('gain'), model='uniform'))
+    (Contender(policy=Policy('mtc'), model='hierarchical'), Contender(policy=Policy('gain'), model='uniform'))
     >>> ppi = Contender.parse("random:ppi:gpt4o")
     >>> ppi.relevance_model, ppi.method
     ('labels:gpt4o', 'ppi')
@@ -68,6 +69,7 @@ class Contender:
     ) -> Contender:
         """Parse ``POLICY`` or ``POLICY:MODEL``, or take a policy; ``model`` is the model if none is named.
 
+        Without either it is the hierarchical one, whatever the policy. The published pairing is ``mtc:independent``.
         A model that uses labels may name their column: ``random:labels:COLUMN``. A model may also be given itself.
         """
         if isinstance(contender, Contender):
@@ -79,7 +81,7 @@ class Contender:
         if named:
             return cls(policy, named)
         if model is None or isinstance(model, str):
-            return cls(policy, model or policy.default_model)
+            return cls(policy, model or MODEL)
         return cls(policy, model_name(model), model if isinstance(model, Card) else as_predicting(model))
 
     def __hash__(self) -> int:
@@ -259,7 +261,7 @@ class SimulationProtocol(Record):
         """Build from names.
 
         Policies are ``POLICY``, ``POLICY:MODEL`` or, for models of labels, ``POLICY:MODEL:COLUMN``, or policies
-        themselves; the default model is ``model`` (a name, a card or a model), or the policy's own. The model is
+        themselves; the default model is ``model`` (a name, a card or a model), or the hierarchical one. The model is
         refitted after every batch unless ``refresh`` is given. Scale, goal, stop and rules may be texts, such as
         ``gate=.95,sd=.248`` for the rules. The rest is as above.
         """

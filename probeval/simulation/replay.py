@@ -130,6 +130,7 @@ def replay(
             shuffled = stream(seed, held.collection.name, Purpose.PILOT).permutation(held.known)
             judged += shuffled[: ceil(protocol.pilot * pool - 1e-9)].tolist()
             state = state.after(assessor.judge(held, judged))
+        independent = state.scores.independent
         while True:
             step = _step(state, true, significant, len(judged))
             steps.append(step)
@@ -192,6 +193,7 @@ def replay(
         audit=audited,
         alarm=None if audited.alarm is None else before + audited.alarm,
         kind=model_kind(model),
+        independent=independent,
     )
 
 

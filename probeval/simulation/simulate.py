@@ -23,6 +23,7 @@ from probeval.relevance.models.labels import is_label_model, label_model
 from probeval.reporting import SILENT, Reporter
 from probeval.results import Named, Result, frame, key, plain
 from probeval.scores.ideal import Ideal
+from probeval.scores.scores import INDEPENDENT
 from probeval.simulation.budgets import (
     BudgetComparison,
     BudgetSummary,
@@ -146,6 +147,13 @@ class Simulation(Result):
         labels = dict.fromkeys(t.label for t in self.trajectories)
         return f"{self.setup.metric}, {', '.join(labels)}, {self.setup.pool:,} pairs"
 
+    def _caveat(self) -> str:
+        """The end of a title: that models of independent pairs are not calibrated, and which policies have one."""
+        labels = {t.label: t.independent for t in self.trajectories}
+        named = [label for label, independent in labels.items() if independent]
+        which = "" if len(named) == len(labels) else f" ({', '.join(named)})"
+        return f"; {INDEPENDENT}{which}" if named else ""
+
     def tables(self) -> tuple[Table, ...]:
         """Return one row per trajectory and checkpoint, one row per trajectory, and with several seeds their means.
 
@@ -154,8 +162,8 @@ class Simulation(Result):
         setup = self.setup
         along = self.to_frame().reindex(columns=["policy", "model", "seed", *POINT_COLUMNS])
         found = [
-            Table(along, f"{setup.metric} at checkpoints"),
-            Table(self.stops(), f"At the stop ({setup.stopping or 'none'}), or at the end"),
+            Table(along, f"{setup.metric} at checkpoints{self._caveat()}"),
+            Table(self.stops(), f"At the stop ({setup.stopping or 'none'}), or at the end{self._caveat()}"),
         ]
         if setup.shows_rules:
             rules = f"Significant differences by the rules ({setup.rule_settings})"
@@ -165,7 +173,7 @@ class Simulation(Result):
             found.append(Table(self.work(), title, {"switches": 1}))
         seeds = len({t.seed for t in self.trajectories})
         if seeds > 1:
-            found.append(Table(self.over_seeds(), f"Means over {seeds} seeds, {LEVEL:.0%} intervals"))
+            found.append(Table(self.over_seeds(), f"Means over {seeds} seeds, {LEVEL:.0%} intervals{self._caveat()}"))
         if seeds > 1 and self.comparisons:
             title = f"Judgments of policy minus those of other, {LEVEL:.0%} intervals"
             found.append(Table(self.compare_policies(), title, dict.fromkeys(("difference", "lower", "upper"), 1)))

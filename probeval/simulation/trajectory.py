@@ -11,6 +11,7 @@ import pandas as pd
 
 from probeval.display import Table
 from probeval.results import HIDDEN, Result, frame, key
+from probeval.scores.scores import INDEPENDENT
 from probeval.selection import AuditReport
 from probeval.simulation.points import Point
 from probeval.simulation.significance_rules import RuleDecisions
@@ -167,6 +168,9 @@ class Trajectory(Result):
     audit: AuditReport | None = None
     alarm: Annotated[int | None, "The number of judgments at which the audit raised its alarm; null if never."] = None
     kind: str = ""
+    independent: Annotated[
+        bool, "Whether its model takes pairs as independent: confidence and intervals are then not calibrated."
+    ] = False
 
     @key
     def judged(self) -> int:
@@ -231,7 +235,8 @@ class Trajectory(Result):
         return frame(self.steps, TrajectoryStep)
 
     def _headline(self) -> str:
-        return f"{self.setup.metric} by {self.label}, {self.judged:,} of {self.setup.pool:,} pairs judged"
+        how = f"; {INDEPENDENT}" if self.independent else ""
+        return f"{self.setup.metric} by {self.label}, {self.judged:,} of {self.setup.pool:,} pairs judged{how}"
 
     def tables(self) -> tuple[Table, ...]:
         """Return one row per checkpoint."""

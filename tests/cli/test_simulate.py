@@ -88,9 +88,9 @@ def test_csv_has_a_row_a_course_and_checkpoint(run):
 
 def test_two_tables_for_people(run):
     lines = run("--stop", "budget=7", "--until", ".5").out.splitlines()
-    assert lines[0] == "DCG@5 at checkpoints"
+    assert lines[0] == "DCG@5 at checkpoints; independent pairs: not calibrated"
     assert lines[1].split()[:4] == ["policy", "model", "seed", "judged"]
-    at = lines.index("At the stop (budget=7), or at the end")
+    at = lines.index("At the stop (budget=7), or at the end; independent pairs: not calibrated")
     assert len(lines) == at + 3
     assert lines[at + 2].split()[:6] == ["mtc", "uniform", "0", "-", "stopped", "7"]
 
@@ -212,7 +212,7 @@ def test_baselines_of_labels_that_cannot_be(run, labels, policy, more, message):
     assert message in said.err
 
 
-@pytest.mark.parametrize("policy", ["random:labels", "random:calibrated:x", "random:ppi", "lara"])
+@pytest.mark.parametrize("policy", ["random:labels", "random:calibrated:x", "random:ppi", "lara:calibrated"])
 def test_baselines_of_labels_need_labels(run, policy):
     said = run("--policy", policy)
     assert (said.code, said.out) == (1, "")

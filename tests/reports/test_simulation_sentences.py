@@ -263,7 +263,8 @@ def test_every_sentence_is_true(page: Page, simulated: Simulation) -> None:
         cells, step = dict(zip(shown.columns, row, strict=True)), at(trajectory)
         how = {"stopped": "stopped", "until": f"ended at {step.judged / setup.pool:.1%}", "exhausted": "all judged"}
         assert cells["ending"] == how[ending(trajectory, share)]
-        assert (cells["policy"], cells["seed"]) == (trajectory.label, str(trajectory.seed))
+        caveat = "; independent pairs: not calibrated" if trajectory.independent else ""
+        assert (cells["policy"], cells["seed"]) == (f"{trajectory.label}{caveat}", str(trajectory.seed))
         assert (cells["judged"], cells["share"]) == (f"{step.judged:,}", f"{step.judged / setup.pool:.1%}")
         for name in ("confidence", "accuracy", "tau"):
             assert cells[name] == f"{getattr(step, name):.4f}"

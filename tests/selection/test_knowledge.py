@@ -10,9 +10,9 @@ import pytest
 from probeval.data import Scale
 from probeval.metrics import parse
 from probeval.relevance import FallbackModel, RelevanceDistribution, Uniform
-from probeval.scores.draws import drawn_lists
-from probeval.selection.context import RIDGE, _ridge, _scores_by_query, effective_weights
-from probeval.streams import Purpose
+from probeval.scores.draws import drawn_lists, sums_of_gains
+from probeval.selection.context import RIDGE, _ridge, effective_weights
+from probeval.streams import Purpose, query_streams
 
 
 def uniform(full, scale, judged=0):
@@ -51,11 +51,16 @@ def test_weights_of_other_measures_are_how_they_move(full, metric):
     assert np.abs(found - expected).max() < 0.35 * np.abs(expected).max()
 
 
-def test_sums_over_the_best_list_are_the_scores_of_the_lists(full):
-    relevance, metric, runs = uniform(full, Scale.graded(2), judged=9), parse("nDCG@3"), full.runs.top(5)
-    codes = relevance.sample(20, np.random.default_rng(0))
-    found = np.stack(list(_scores_by_query(runs, relevance, metric, codes, ())), axis=-1)
-    np.testing.assert_allclose(found, metric.scores(drawn_lists(runs, relevance, codes)), atol=1e-12)
+@pytest.mark.parametrize("metric", ["nDCG@3", "DCG@3", "RBP(norm='ideal')@5"])
+@pytest.mark.parametrize("judged", [0, 9, 36])
+def test_sums_of_gains_are_the_scores_of_the_lists(full, metric, judged):
+    relevance, metric, runs = uniform(full, Scale.graded(2), judged), parse(metric), full.runs.top(5)
+    queries = slice(0, len(runs.queries))
+    codes = relevance.sample_from(query_streams(0, queries), 20)
+    found = [drawn.scores for drawn in sums_of_gains(runs, relevance, metric, query_streams(0, queries), 20)]
+    np.testing.assert_allclose(np.stack(found, axis=-1), metric.scores(drawn_lists(runs, relevance, codes)), atol=1e-12)
+    if judged == 36:  # all
+        assert all((scores == scores[0]).all() for scores in found)
 
 
 def test_what_is_judged_or_never_varies_has_no_weight(full):

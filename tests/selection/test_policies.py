@@ -254,7 +254,7 @@ def test_a_policy_from_outside():
     made = register_policy(by_pool)
     try:
         assert made is POLICIES["by-pool"] is find_policy("by-pool")
-        assert (made.summary, made.default_model, made.explores) == ("In the order of the pool", "hierarchical", 0.0)
+        assert (made.summary, made.explores) == ("In the order of the pool", 0.0)
         again = register_policy(by_pool)  # as when a notebook runs a cell again
         assert POLICIES["by-pool"] is again is not made
     finally:

@@ -144,7 +144,7 @@ def test_commas_are_or_and_pluses_are_and(state):
     both = Stopping.parse("halfwidth=.9+budget=5").check(some)
     assert both.reached
     assert both.reasons[0].startswith("halfwidth ")
-    assert both.reasons[0].endswith(" <= 0.9 and budget 12 >= 5")
+    assert both.reasons[0].endswith(" <= 0.9 and budget 12 >= 5; independent pairs: not calibrated")
 
 
 def test_no_rule_never_stops(state):

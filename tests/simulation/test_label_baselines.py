@@ -66,7 +66,7 @@ def test_a_wrong_label_is_corrected_by_calibration_and_by_ppi(three):
 
 
 def test_policies_share_the_random_order_and_models_are_named(three):
-    result = run(with_labels(three[0]), policies=[*EVERY[:3], "lara"])
+    result = run(with_labels(three[0]), policies=[*EVERY[:3], "lara:calibrated"])
     assert [t.model for t in result.trajectories] == ["labels:llm", "calibrated:llm", "ppi:llm", "calibrated"]
     orders = [t.order for t in result.trajectories[:3]]
     assert orders[0] == orders[1] == orders[2]
@@ -96,7 +96,7 @@ def test_bad_requests(three, options, error, message):
 
 
 def test_labels_must_be_given(three):
-    for name in ("random:labels", "random:calibrated", "random:ppi", "lara"):
+    for name in ("random:labels", "random:calibrated", "random:ppi", "lara:calibrated"):
         with pytest.raises(ModelError, match="needs labels by machines, and there are none: give --labels FILE"):
             run(three[0], policies=[name])
 

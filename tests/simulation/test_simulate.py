@@ -36,11 +36,7 @@ def run(collection, **options):
 
 
 def test_a_contender_is_a_policy_and_its_model():
-    assert {name for name, policy in POLICIES.items() if policy.default_model == "independent"} == {
-        "mtc", "mtc-undecided", "mtc-thesis", "variance",
-    }  # fmt: skip
-    assert {name for name, policy in POLICIES.items() if policy.default_model == "calibrated"} == {"lara"}
-    assert {policy.default_model for policy in POLICIES.values()} == {"independent", "hierarchical", "calibrated"}
+    assert {Contender.parse(policy).model for policy in POLICIES} == {"hierarchical"}  # the calibrated model for all
     mtc, gain = POLICIES["mtc"], POLICIES["gain"]
     assert Contender.parse("mtc:uniform", model="empirical") == Contender(mtc, "uniform")
     assert Contender.parse("mtc", model="empirical") == Contender(mtc, "empirical")
@@ -63,7 +59,7 @@ def test_the_document_has_the_fields_of_the_design(three):
     for trajectory in document["policies"]:
         assert set(trajectory) == {
             "policy", "model", "seed", "ending", "judged", "judgments_to_tau90", "alarm", "switches", "assessors",
-            "stop", "points", "rules",
+            "independent", "stop", "points", "rules",
         }  # fmt: skip
         assert set(trajectory["stop"]) == STOP | {"accuracy_p", "reasons"}
         assert len(trajectory["points"]) == len(trajectory["rules"]) == 2
@@ -109,6 +105,25 @@ def test_policies_models_and_seeds_in_order(three):
     ]  # fmt: skip
 
 
+def test_tables_and_stops_say_which_policies_take_pairs_as_independent(three):
+    said = "independent pairs: not calibrated"
+    settings = {"stop": "confidence=.55,budget=12", "checkpoints": (), "until": 0.3, "metric": "DCG@5", "batch": 4}
+    both = run(three[0], policies=["mtc", "mtc:independent"], **settings)
+    dependent, independent = both.trajectories
+    assert (dependent.independent, independent.independent) == (False, True)
+    assert all(table.title.endswith(f"; {said} (mtc:independent)") for table in both.tables())
+    assert said not in str(dependent.reasons)
+    assert independent.reasons[0].endswith(f"; {said}")  # by the confidence; a budget needs no model
+    assert independent.sentences()[0].startswith(f"Stopped ({independent.reasons[0]})")
+    assert said in independent.tables()[0].title
+    alone = run(three[0], policies=["mtc:independent"], **settings)
+    assert all(table.title.endswith(f"; {said}") for table in alone.tables())
+    calibrated = run(three[0], policies=["mtc"], **settings)
+    assert not any(said in table.title for table in calibrated.tables())
+    budget = run(three[0], policies=["mtc:uniform"], **settings | {"stop": "budget=12"}).trajectories[0]
+    assert (budget.reasons, budget.independent) == (("budget 12 >= 12",), True)
+
+
 def test_processes_change_nothing(three):
     settings = {"policies": ["mtc:uniform", "gain:uniform", "random:uniform"], "seeds": 2, "explore": 0.2, **QUICK}
     # By their texts: what is not a number is not equal to itself.
@@ -132,7 +147,7 @@ def test_a_scheduler_changes_nothing(three):
 def test_models_are_fitted_on_other_campaigns_alone(three):
     heard = Heard()
     result = run(three[0], policies=["mtc", "mtc:empirical"], fit=three[1:], reporter=heard, **QUICK)
-    assert [c.model for c in result.trajectories] == ["independent", "empirical"]
+    assert [c.model for c in result.trajectories] == ["hierarchical", "empirical"]
     assert heard.said == [f"one: 5 of 5 systems are judged to depth 5; 8 queries, {result.setup.pool} pairs."]
 
 
@@ -240,7 +255,7 @@ def test_a_protocol_is_plain_data():
         stop="hours=2+every=.9,seconds=30",
     )  # fmt: skip
     document = json.loads(json.dumps(protocol.to_dict()))
-    assert document["policies"] == ["mtc:independent", "gain:uniform"]
+    assert document["policies"] == ["mtc:hierarchical", "gain:uniform", "mtc:independent"]
     assert (document["metric"], document["goal"], document["scale"]) == ("nDCG@5", "top:3", "graded:2")
     assert document["stop"] == "hours=2+every=0.9,seconds=30"
     assert set(document) == set(SimulationProtocol.__dataclass_fields__)
@@ -266,7 +281,7 @@ class Unjudged(StoppingRule):
 @pytest.fixture
 def outside():
     """A policy and a stopping rule that are not of the package."""
-    policy = register_policy(Policy("backwards", "the last pair first", backwards, default_model="uniform"))
+    policy = register_policy(Policy("backwards", "the last pair first", backwards))
     rule = register_rule(Unjudged())
     yield policy, rule
     del POLICIES[policy.name], RULES[rule.name]
@@ -276,12 +291,12 @@ def outside():
 def test_a_policy_and_a_rule_from_outside(three, outside, n_jobs):
     pool = len(three[0].runs.top(5).pool)
     settings = {**QUICK, "stop": f"unjudged={pool - 12},budget=1000", "checkpoints": (), "seeds": 2}
-    result = run(three[0], policies=["backwards"], n_jobs=n_jobs, **settings)
+    result = run(three[0], policies=["backwards:uniform"], n_jobs=n_jobs, **settings)
     for trajectory in result.trajectories:
         assert trajectory.label == "backwards:uniform"
         assert trajectory.order[:20] == tuple(range(pool - 1, pool - 21, -1))
         assert trajectory.stop.judged == 20
-        assert trajectory.reasons == (f"unjudged {pool - 20} <= {pool - 12}",)
+        assert trajectory.reasons == (f"unjudged {pool - 20} <= {pool - 12}; independent pairs: not calibrated",)
 
 
 def test_a_plain_function_is_a_policy(three):

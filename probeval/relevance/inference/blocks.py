@@ -57,17 +57,17 @@ class Layout:
     def __getitem__(self, name: str) -> slice:
         return self.blocks[name]
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of parameters."""
         return int(max(block.stop for block in self.blocks.values()))
 
-    @property
+    @cached_property
     def cuts(self) -> slice:
         """The first cutpoint and the gaps."""
         return slice(self["first_cut"].start, self["gaps"].stop)
 
-    @property
+    @cached_property
     def columns(self) -> slice:
         """The parameters that are linear in the pairs' predictors: coefficients and effects."""
         return slice(self["coefficients"].start, self.size)
@@ -105,7 +105,9 @@ class Arrow:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Queries with the same number of judged pairs: their place in the local parameters, as a stack of matrices.
+    """Queries with about as many judged pairs: their place in the local parameters, as a stack of matrices.
+
+    A query with fewer judged pairs than others of its block has coordinates without prior variance or information.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ class Block:
     queries
         Positions in the pool.
     width
-        The number of local parameters of each query: its judged pairs and its cutpoint scale.
+        The number of local parameters of each query: its judged pairs, padding, and its cutpoint scale.
     factors
         :math:`F` of each effect within queries, shape (query, coordinate, column).
     seen
@@ -266,8 +268,20 @@ class Start:
     points: tuple[Start, ...] = ()
 
 
+def rooms_for(count: Ints) -> Ints:
+    """Return the room for so many judged pairs of each query, so that few blocks hold all queries.
+
+    A few pairs of padding cost less than the calls for one more block.
+
+    >>> rooms_for(np.array([0, 1, 9, 20, 70])).tolist()
+    [0, 4, 12, 24, 80]
+    """
+    step = np.select([count <= 16, count <= 64], [4, 8], 16)
+    return np.asarray(-(-count // step) * step)
+
+
 class JudgedPairs:
-    """A campaign's judged pairs, ordered by query, in blocks of queries with the same number of judged pairs.
+    """A campaign's judged pairs, ordered by query, in blocks of queries with about as many judged pairs.
 
     Parameters
     ----------
@@ -284,7 +298,8 @@ class JudgedPairs:
         rows = np.flatnonzero(judged >= 0)
         query = design.pool.query[rows]
         count = np.bincount(query, minlength=len(design.pool.queries))
-        self.pairs: Ints = rows[np.lexsort((rows, query, count[query]))]
+        rooms = rooms_for(count)
+        self.pairs: Ints = rows[np.lexsort((rows, query, rooms[query]))]
         self.level = design.scale.level_of(judged[self.pairs]).astype(np.int64)
         self.rows = design.campaign_rows(self.pairs)
         self.offset: Floats | float = 0.0
@@ -292,49 +307,46 @@ class JudgedPairs:
             self.rows = self.rows + measured.response(self.pairs)
             self.offset = measured.offset[self.pairs]
         self.scaled = design.cutpoint_scale is not None
-        self.blocks = tuple(self._blocks(count))
-        self.queries: Ints = np.concatenate([np.empty(0, dtype=np.int64), *(b.queries for b in self.blocks)])
-        self.place: Ints = np.repeat(np.arange(len(self.queries)), count[self.queries])
-        # Each query's local parameters: its judged pairs, then its cutpoint scale.
-        self.at_pair: Ints | slice = slice(None)
-        self.at_scale: Ints = np.empty(0, dtype=np.int64)
-        if self.scaled:
-            self.at_pair = np.arange(len(self.pairs)) + self.place
-            self.at_scale = np.cumsum(count[self.queries] + 1) - 1
-        self.n_local = len(self.pairs) + len(self.at_scale)
+        # Each query's local parameters: its judged pairs, padding, then its cutpoint scale.
+        self.queries: Ints = np.lexsort((np.arange(len(count)), rooms))[np.count_nonzero(count == 0) :]
+        counts, widths = count[self.queries], rooms[self.queries] + self.scaled
+        self.place: Ints = np.repeat(np.arange(len(self.queries)), counts)
+        first = np.cumsum(widths) - widths
+        self.at_pair: Ints = np.arange(len(self.pairs)) + np.repeat(first - np.cumsum(counts) + counts, counts)
+        self.at_scale: Ints = (first + widths - 1) if self.scaled else np.empty(0, dtype=np.int64)
+        self.n_local = int(widths.sum())
         self.n_coordinates: Ints = np.where(count > 0, count + self.scaled, 0)  # of each query of the pool
+        self.blocks = tuple(self._blocks(rooms))
         ends = np.cumsum([len(b.queries) for b in self.blocks]).tolist()
         self.places = [slice(a, b) for a, b in pairwise([0, *ends])]  # each block's queries among the judged ones
         self.likelihood = ExpectedLogLikelihood(
             self.level, self.place, n_cuts=len(design.cuts), n_scales=len(self.at_scale)
         )
 
-    def _blocks(self, count: Ints) -> list[Block]:
-        rows = {e.name: e.columns.rows(self.pairs) for e in self.design.of_query}
-        out, pair, local = [], 0, 0
-        for size in np.unique(count[count > 0]).tolist():
-            queries = np.flatnonzero(count == size)
-            width = size + self.scaled
-            factors = {}
-            for name, f in rows.items():
-                factors[name] = np.zeros((len(queries), width, f.shape[1]))
-                factors[name][:, :size] = f[pair : pair + size * len(queries)].reshape(len(queries), size, -1)
-            if self.design.cutpoint_scale is not None:
-                scale = np.zeros((len(queries), width, 1))
-                scale[:, -1] = 1.0
-                factors[self.design.cutpoint_scale.name] = scale
-            seen = self._seen(queries, self.pairs[pair : pair + size * len(queries)].reshape(-1, size), width)
-            out.append(Block(slice(local, local + width * len(queries)), queries, width, factors, seen))
-            pair, local = pair + size * len(queries), local + width * len(queries)
+    def _blocks(self, rooms: Ints) -> list[Block]:
+        columns = {e.name: e.columns.rows(self.pairs) for e in self.design.of_query}
+        factors = {name: np.zeros((self.n_local, rows.shape[1])) for name, rows in columns.items()}
+        for name, rows in columns.items():
+            factors[name][self.at_pair] = rows
+        if self.design.cutpoint_scale is not None:
+            scale = factors[self.design.cutpoint_scale.name] = np.zeros((self.n_local, 1))
+            scale[self.at_scale] = 1.0
+        out, local = [], 0
+        for room in np.unique(rooms[self.queries]).tolist():
+            queries, width = np.flatnonzero(rooms == room), room + self.scaled
+            where = slice(local, local + width * len(queries))
+            stacked = {name: f[where].reshape(len(queries), width, -1) for name, f in factors.items()}
+            out.append(Block(where, queries, width, stacked, self._seen(queries, width)))
+            local = where.stop
         return out
 
-    def _seen(self, queries: Ints, pairs: Ints, width: int) -> Floats | float:
+    def _seen(self, queries: Ints, width: int) -> Floats | float:
         """Return the covariance of the measured relevance of judged pairs, shape (query, coordinate, coordinate)."""
         if self.measured is None:
             return 0.0
         out = np.zeros((len(queries), width, width))
-        for i, (query, mine) in enumerate(zip(queries.tolist(), pairs, strict=True)):
-            at = mine - self.design.pool.pairs_of(query).start
+        for i, query in enumerate(queries.tolist()):
+            at = self.judged_of(query) - self.design.pool.pairs_of(query).start
             out[i, : len(at), : len(at)] = self.measured.covariance(query, at, at)
         return out
 
@@ -426,7 +438,7 @@ class JudgedPairs:
         if start is None:
             return ParameterPoint(prior.mean, np.zeros(self.n_local), np.zeros(self.n_local)), spread
         scales = self.scaled_queries
-        weight = np.empty(self.n_local)
+        weight = np.zeros(self.n_local)
         weight[self.at_pair] = start.weight[self.pairs]
         weight[self.at_scale] = start.log_scale[scales] * prior.scale_precision
         if averaged:

@@ -11,10 +11,9 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from probeval.arrays import Floats, Ints
-from probeval.relevance.effects.cutpoints import gap_columns
+from probeval.relevance.effects.cutpoints import gap_columns, logistic
 
 __all__ = ["Derivatives", "ExpectedLogLikelihood", "Logits", "Parameters", "Spread"]
 
@@ -149,7 +148,7 @@ class ExpectedLogLikelihood:
         high = np.where(self.level == 0, np.inf, above)
         low = np.where(self.level == self.n_cuts, -np.inf, below)
         # F(high) - F(low), without cancellation.
-        p = np.maximum(expit(high) * expit(-low) * -np.expm1(low - high), MIN_PROBABILITY)
+        p = np.maximum(logistic(high) * logistic(-low) * -np.expm1(low - high), MIN_PROBABILITY)
         value = float(self.rule.weights @ np.log(p).sum(axis=2) @ PREDICTOR.weights)
         return value, Logits(factor, high, low, p)
 
@@ -193,8 +192,8 @@ class ExpectedLogLikelihood:
 def _pointwise(logits: Logits) -> Floats:
     """Return the quantities to average for the derivatives, shape (9, ..)."""
     high, low, p = logits.high, logits.low, logits.p
-    f_high, f_low = expit(high), expit(low)
-    a, b = f_high * expit(-high) / p, f_low * expit(-low) / p
+    f_high, f_low = logistic(high), logistic(low)
+    a, b = f_high * logistic(-high) / p, f_low * logistic(-low) / p
     c_high, c_low = a * (1 - 2 * f_high), b * (1 - 2 * f_low)
     slope = a - b
     curve = slope**2 - c_high + c_low

@@ -141,7 +141,7 @@ def _over_normal(problem: JudgedPairs, mode: Mode, moved: Floats, predictors: Fl
     """Return the log of the prior's density over that of the normal around a centre, shape (n,)."""
     prior = problem.given(mode.log_sd)
     campaign = mode.campaign[problem.layout.columns, None] + moved[problem.layout.columns]
-    local = np.empty((problem.n_local, moved.shape[1]))
+    local = np.zeros((problem.n_local, moved.shape[1]))
     local[problem.at_pair] = predictors - (np.reshape(problem.offset, (-1, 1)) + problem.rows @ campaign)
     local[problem.at_scale] = scales
     shift = local - mode.local[:, None]

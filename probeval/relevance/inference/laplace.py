@@ -14,14 +14,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from probeval.arrays import Codes, Floats, Ints
 from probeval.data.scale import UNJUDGED
 from probeval.relevance.inference.blocks import JudgedPairs, Start
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.importance import ImportanceCheck, log_weights
-from probeval.relevance.inference.newton import Mode, find_mode, start_from
+from probeval.relevance.inference.newton import Mode, find_mode, inverse_root, start_from
 from probeval.relevance.inference.posterior import DRAWS, Draws, Posterior
 from probeval.relevance.inference.sampling import LaplaceDraws
 from probeval.relevance.normal import Normal
@@ -207,7 +206,7 @@ def influence(problem: JudgedPairs, mode: Mode) -> Influence:
     :math:`\sigma^2 \text{tr}(F'RF)` takes the place of :math:`\text{tr}\,\rho`, with :math:`R = H - HLH`, minus the
     share of the campaign's parameters.
     """
-    inverse = solve_triangular(mode.schur, np.eye(len(mode.schur)), lower=True)
+    inverse = inverse_root(mode.schur)
     back = mode.pushed @ inverse.T
     covariance = inverse.T @ inverse
     information_left = resolvents(mode)

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrs, dtrtri
 
 from probeval.arrays import Floats, Ints
 from probeval.errors import ModelError
 from probeval.relevance.inference.blocks import Arrow, JudgedPairs, LocalPosterior, ParameterPoint, Prior, Start
 from probeval.relevance.inference.expected_loglik import Derivatives, Logits, Parameters, Spread
 
-__all__ = ["Mode", "find_mode", "start_from"]
+__all__ = ["Mode", "find_mode", "inverse_root", "start_from"]
 
 STEPS = 60  # of Newton's method; a handful is usual
 EAGER = 2  # steps in which spreads are updated fully: the first ones go far
@@ -156,11 +156,11 @@ def linearise(problem: JudgedPairs, prior: Prior, point: ParameterPoint, spread:
     seen = problem.likelihood.derivatives(at, logits)
     rows, cuts = problem.rows, problem.layout.cuts
     bend = np.minimum(seen.bend, LOOSEST * prior.scale_precision)
-    slope, diagonal = np.empty((2, problem.n_local))
+    slope, diagonal = np.zeros((2, problem.n_local))
     slope[problem.at_pair], slope[problem.at_scale] = seen.predictor, seen.scale
     diagonal[problem.at_pair], diagonal[problem.at_scale] = seen.predictor_twice, seen.scale_twice - bend
     arrows = problem.arrows(diagonal, seen.predictor_scale)
-    cross = np.empty((problem.n_local, problem.layout.size))
+    cross = np.zeros((problem.n_local, problem.layout.size))
     cross[problem.at_pair] = np.concatenate([seen.predictor_cuts, rows * seen.predictor_twice[:, None]], axis=1)
     if problem.scaled:
         sums = problem.by_query(rows * seen.predictor_scale[:, None])
@@ -251,7 +251,7 @@ def line_search(
 
 def posterior_spread(problem: JudgedPairs, here: Expansion) -> Spread:
     """Return the posterior standard deviations over which the log-likelihood is averaged; gaps are treated as fixed."""
-    inverse = solve_triangular(here.schur, np.eye(len(here.schur)), lower=True, check_finite=False)
+    inverse = inverse_root(here.schur)
     moved = -here.followed[problem.at_pair]  # the predictors with the campaign's parameters
     moved[:, problem.layout["first_cut"].start] += 1.0
     moved[:, problem.layout.columns] += problem.rows
@@ -285,5 +285,10 @@ def log_evidence(problem: JudgedPairs, prior: Prior, here: Expansion, step: Newt
     return float(here.value + halves / 2 - np.log(np.diag(here.schur)).sum())
 
 
+def inverse_root(factor: Floats) -> Floats:
+    """Return the inverse of a lower Cholesky factor, by LAPACK itself: checks would take longer than the work."""
+    return np.asarray(dtrtri(factor, lower=1)[0])
+
+
 def _solve(factor: Floats, right: Floats) -> Floats:
-    return np.asarray(solve_triangular(factor.T, solve_triangular(factor, right, lower=True), lower=False))
+    return np.asarray(dpotrs(factor, right, lower=1)[0])

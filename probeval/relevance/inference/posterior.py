@@ -28,6 +28,7 @@ __all__ = ["Draws", "Posterior"]
 
 DRAWS = 1000  # of the prior, and of a posterior that is not sampled
 LEVEL = 0.95  # the probability of intervals
+CACHED = 10_000  # logits that the processor's cache holds, with all that is computed from them
 WITHIN = 1.959963984540054  # standard deviations on either side of a normal's mean that have it
 
 
@@ -95,10 +96,11 @@ class Draws(ABC):
         """Return P(level) of a block's pairs under each draw, shape (n, pair, level)."""
         eta, cuts = self.block(block)
         query = self.design.pool.query[block.pairs] - block.queries.start
-        out = np.empty((*eta.shape, cuts.shape[2] + 1))
-        for drawn, e, c in zip(out, eta, cuts, strict=True):  # one draw at a time fits in the processor's cache
-            drawn[:] = level_probabilities(c[query], e)
-        return out
+        out = np.empty((cuts.shape[2] + 1, *eta.shape))
+        few = max(CACHED // max(eta.shape[1], 1), 1)
+        for some in (slice(at, at + few) for at in range(0, len(eta), few)):
+            out[:, some] = np.moveaxis(level_probabilities(cuts[some].take(query, axis=1), eta[some]), -1, 0)
+        return np.moveaxis(out, 0, -1)
 
 
 class Posterior(Described):

@@ -134,7 +134,11 @@ class LaplaceDraws(Draws):
             if first < after:
                 some = slice(first, after)
                 at = stack.queries[some] - block.queries.start
-                noise = _centred(np.array([normals[q][sum(sizes) :] for q in at]), self.parts)
+                noise = np.zeros((len(at), stack.width, self.n))
+                for padded, q in zip(noise, at.tolist(), strict=True):
+                    pairs, scales = np.split(normals[q], [sum(sizes), len(normals[q]) - self.problem.scaled])[1:]
+                    padded[: len(pairs)], padded[stack.width - len(scales) :] = pairs, scales
+                noise = _centred(noise, self.parts)
                 for i, mine in enumerate(self.parts):
                     if mine.start < mine.stop:
                         prior_draws = {name: values[at][..., mine] for name, values in out.items()}
