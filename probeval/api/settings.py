@@ -192,7 +192,9 @@ Checkpoints = Annotated[
     Sequence[float],
     About("Shares of the pool to judge, in ascending order.", metavar="F,F,..", kind=str, parse=parse_shares),
 ]
-QueryTexts = Annotated[Any, About("Query texts: a table of query and text, or irds:ID.", metavar="FILE", kind=Path)]
+QueryTexts = Annotated[
+    Any, About("Query texts: topics of TREC, a table of query and text, or irds:ID.", metavar="FILE", kind=Path)
+]
 Clusters = Annotated[
     Any,
     About(

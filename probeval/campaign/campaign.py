@@ -112,6 +112,7 @@ class Campaign(Described):
         name: str = "campaign",
         guideline: str = "",
         queries: Mapping[str, str] | None = None,
+        query_guidelines: Mapping[str, str] | None = None,
         by: str = OWNER,
         clock: Callable[[], float] = time.time,
         **settings: Any,
@@ -139,6 +140,8 @@ class Campaign(Described):
             Instructions for assessors.
         queries
             Query texts, by id.
+        query_guidelines
+            Guidelines for single queries, such as the narratives of topics, by id.
         by
             The creator's name.
         clock
@@ -155,6 +158,7 @@ class Campaign(Described):
             name=name,
             guideline=guideline,
             queries=queries,
+            query_guidelines=query_guidelines,
             by=by,
             now=clock(),
             settings=settings,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from probeval.campaign.archive import pack
-from probeval.campaign.events import Created, Event, GuidelineChanged, QueriesChanged
+from probeval.campaign.events import Created, Event, GuidelineChanged, QueriesChanged, QueryGuidelinesChanged
 from probeval.campaign.exchange import Incoming, incoming_events
 from probeval.campaign.kinds.lists import pack_questions
 from probeval.campaign.parsing import as_id, as_name, as_text, as_texts
@@ -58,6 +58,7 @@ def prepare_creation(
     name: str,
     guideline: str,
     queries: Mapping[str, str] | None,
+    query_guidelines: Mapping[str, str] | None,
     by: str,
     now: float,
     settings: Mapping[str, Any],
@@ -82,7 +83,12 @@ def prepare_creation(
     if choice.card is not None and choice.name not in card_names():
         parts["card"] = json.dumps(choice.card.to_dict()).encode()
     who = as_name(by, "the creator of a campaign")
-    events = _first_events(setup, guideline, queries, list(collection.runs.queries), who, now)
+    asked = list(collection.runs.queries)
+    events = _first_events(setup, guideline, queries, asked, who, now)
+    if query_guidelines:
+        texts = as_texts(query_guidelines, asked)
+        version = 1 + any(isinstance(event, GuidelineChanged) for event in events)
+        events.append(QueryGuidelinesChanged(by=who, time=now, version=version, texts=texts))
     if collection.judgments is not None:
         events += incoming_events(Incoming(collection.judgments), who, now, source="collection")
     if collection.answers is not None:

@@ -12,7 +12,7 @@ from probeval.cli.commands import Output
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import echo
 from probeval.cli.stores import OwnersPlace
-from probeval.data import read_texts
+from probeval.data import read_texts, read_topics
 from probeval.data.files import read_bytes
 from probeval.display import counted
 from probeval.errors import ProbevalError, did_you_mean
@@ -117,16 +117,25 @@ def queries(
     output: Output,
     file: Annotated[
         Path | None,
-        About("A table of query and text, or irds:ID; without it, show the texts.", metavar="[FILE]", argument=True),
+        About(
+            "Topics of TREC, a table of query and text, or irds:ID; without it, show the texts.",
+            metavar="[FILE]",
+            argument=True,
+        ),
     ] = None,
 ) -> QueryList:
     """Show the query texts, or add and replace some; queries missing from the file keep their texts.
+
+    Descriptions and narratives of topics become the guidelines of their queries.
 
     Example: probeval campaign queries mine.db queries.tsv
     """
     with place.open(read_only=file is None) as opened:
         if file is not None:
-            opened.change_queries(place.by, read_texts(file, "query"))
+            given, notes = read_topics(file)
+            opened.change_queries(place.by, given)
+            if ours := {query: note for query, note in notes.items() if query in opened.queries}:
+                opened.change_query_guidelines(place.by, ours)
         texts = opened.queries
     output.hints.append(texts_known(texts, place.store))
     return QueryList(rows(QueryText, query=texts, text=texts.values()))

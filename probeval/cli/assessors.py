@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import pandas as pd
 import typer
 
+from probeval.cli.assessor_texts import guideline_text
 from probeval.cli.commands import Output, Printed
 from probeval.cli.options import OutputFormat
 from probeval.cli.output import echo
 from probeval.cli.stores import CampaignPlace, OwnersPlace
-from probeval.errors import ProbevalError, did_you_mean
+from probeval.data.spreadsheets import csv_text
+from probeval.data.tables import cell_text, read_table
+from probeval.display import dated
+from probeval.errors import DataError, ProbevalError, did_you_mean
 from probeval.records import About
+from probeval.results import frame
 
 if TYPE_CHECKING:
-    from probeval.campaign import Role
+    from probeval.campaign import Campaign, Role
 
-__all__ = ["assessors"]
+__all__ = ["BASE_URL", "BaseUrl", "Expires", "assessors", "check_links", "invite", "read_people", "write_links"]
 
 assessors = typer.Typer(help="Invite assessors by links, list them, and revoke invitations.")
 
 UNITS = {"h": 3600.0, "d": 24 * 3600.0, "w": 7 * 24 * 3600.0}
 ROLES = ("assessor", "adjudicator", "owner")
 
+BASE_URL = "http://127.0.0.1:8517"
+Expires = Annotated[str, About("How long a link works: 12h, 30d, 8w, or never.", metavar="TIME")]
+BaseUrl = Annotated[str, About("The address of the judging page for browsers.", metavar="URL")]
 PersonName = Annotated[str, About("The name of the assessor.", metavar="NAME", argument=True)]
 
 
@@ -51,29 +62,85 @@ def add(
         str,
         About("assessor; adjudicator: also settles disagreements; owner: may do all.", metavar="ROLE"),
     ] = "assessor",
-    expires: Annotated[str, About("How long the link works: 12h, 30d, 8w, or never.", metavar="TIME")] = "30d",
-    base_url: Annotated[
-        str, About("The address of the judging page for browsers.", metavar="URL")
-    ] = "http://127.0.0.1:8517",
+    expires: Expires = "30d",
+    base_url: BaseUrl = BASE_URL,
 ) -> Invitation | None:
     """Invite an assessor: prints a link to sign in with, once. The store keeps a hash of it only.
 
     Example: probeval campaign assessors add mine.db ann --base-url https://judge.example.org
     """
-    if role not in ROLES:
-        raise ProbevalError(f"The role must be one of {', '.join(ROLES)}, got {role!r}.{did_you_mean(role, ROLES)}")
-    address, seconds = _base(base_url), _seconds(expires)
+    person = assessor, _role(role)
     with place.open() as opened:
-        event, token = opened.people.invite(place.by, assessor, role=role, seconds=seconds)
-    link = f"{address}/join/{token}"
-    lasts = "" if event.until is None else f", until {pd.to_datetime(round(event.until), unit='s')} UTC"
+        (made,) = invite(opened, place.by, [person], base_url=base_url, expires=expires)
+    lasts = "" if made.until is None else f", until {pd.to_datetime(round(made.until), unit='s')} UTC"
     output.messages.say(
-        f"Give this link to {event.assessor} alone: it signs in as {event.role}{lasts}, and is not shown again."
+        f"Give this link to {made.assessor} alone: it signs in as {made.role}{lasts}, and is not shown again."
     )
     if output.output_format is OutputFormat.table:  # alone, to be copied
-        echo(link)
+        echo(made.link)
         return None
-    return Invitation(event.assessor, event.role, event.until, link)
+    return made
+
+
+def invite(
+    opened: Campaign, by: str, people: Sequence[tuple[str, str]], *, base_url: str, expires: str
+) -> list[Invitation]:
+    """Invite people, by name and role; each with the link."""
+    address, seconds = _base(base_url), _seconds(expires)
+    found = []
+    for name, role in people:
+        event, token = opened.people.invite(by, name, role=role, seconds=seconds)
+        found.append(Invitation(event.assessor, event.role, event.until, f"{address}/join/{token}"))
+    return found
+
+
+def read_people(path: Path) -> list[tuple[str, str]]:
+    """The names and roles of a table with a column for the assessor, or the names of a file with one in each line."""
+    from probeval.campaign.parsing import as_name
+
+    lines = guideline_text(path).splitlines()
+    if lines and re.search(r"\bassessor\b", lines[0]):
+        table = read_table(path)
+        names = {str(c).strip().lower(): c for c in table.columns}
+        roles = table[names["role"]] if "role" in names else [""] * len(table)
+        rows = [(cell_text(a), cell_text(b)) for a, b in zip(table[names["assessor"]], roles, strict=True)]
+    else:
+        rows = [(line, "") for line in lines if line.strip()]
+    try:
+        people = [
+            (as_name(name, f"the assessor in row {row}"), _role(role)) for row, (name, role) in enumerate(rows, 1)
+        ]
+    except ProbevalError as error:
+        raise DataError(str(error), path=path) from None
+    if not people:
+        raise DataError("no names in it.", path=path)
+    if len({name for name, _ in people}) < len(people):
+        raise DataError("two assessors have the same name. Give each their own.", path=path)
+    return people
+
+
+def check_links(path: Path, *, base_url: str, expires: str) -> None:
+    """Raise an error if the address or the time will not do, or links would replace a file, perhaps of others."""
+    _base(base_url)
+    _seconds(expires)
+    if path.exists():
+        raise ProbevalError(f"{path}: exists already, and links are kept nowhere else. Give another file (--links).")
+
+
+def write_links(path: Path, invited: Sequence[Invitation]) -> None:
+    """Write the links of people as a table that only its owner reads."""
+    table = dated(frame(invited, Invitation), Invitation)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+        file.write(csv_text(table))
+
+
+def _role(text: str) -> str:
+    """A role; an assessor's if none is given."""
+    role = text.strip() or "assessor"
+    if role not in ROLES:
+        raise ProbevalError(f"The role must be one of {', '.join(ROLES)}, got {role!r}.{did_you_mean(role, ROLES)}")
+    return role
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from probeval.api.settings import QueryTexts, Scoring, Work
 from probeval.cli.adjudicate import adjudicate
 from probeval.cli.answers import judge_here, record
 from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
+from probeval.cli.assessors import BASE_URL, BaseUrl, Expires, check_links, invite, read_people, write_links
 from probeval.cli.backups import backup, check, restore
 from probeval.cli.campaign_settings import CampaignSettings, setup_of
 from probeval.cli.changes import change, close, pause, reopen, resume, show_log
@@ -26,7 +27,7 @@ from probeval.cli.output import check_tool
 from probeval.cli.statement import statement
 from probeval.cli.stores import AssessorName, By, CampaignPlace, Refresh, StorePlace
 from probeval.cli.topics import topics as topics_command
-from probeval.data import read_texts
+from probeval.data import read_texts, read_topics
 from probeval.display import Table, counted, dated
 from probeval.errors import ProbevalError
 from probeval.records import About
@@ -49,6 +50,13 @@ class CampaignInputs(Work, CampaignSettings, Scoring, Evidence):
     queries: QueryTexts = None
     guideline: Annotated[Path | None, About("Instructions for assessors: a text file.", metavar="FILE")] = None
     name: Annotated[str, About("The name of the campaign.", metavar="NAME")] = "campaign"
+    invite: Annotated[
+        Path | None,
+        About("Invite people: a table of assessor and optionally role, or a name in each line.", metavar="FILE"),
+    ] = None
+    links: Annotated[Path, About("The table in which their links are written.", metavar="FILE")] = Path("links.csv")
+    expires: Expires = "30d"
+    base_url: BaseUrl = BASE_URL
 
 
 @campaign.command()
@@ -71,6 +79,10 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
     setup = setup_of(chosen, metric=given.metric, goal=given.goal, scale=choice.scale, reporter=messages)
     deep = given.depth or as_metric(setup["metric"]).cutoff or collection.runs.depth
     note_texts(collection, given.docs, depth=deep, model=choice.model, reporter=messages)
+    queries, notes = (None, None) if given.queries is None else read_topics(given.queries)
+    invited = () if given.invite is None else read_people(given.invite)
+    if invited:
+        check_links(given.links, base_url=given.base_url, expires=given.expires)
     with Campaign.create(
         store,
         collection,
@@ -78,12 +90,16 @@ def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "o
         scale=choice.scale,
         model=model if isinstance(model, str) and Path(model).exists() else choice.name,
         guideline="" if given.guideline is None else guideline_text(given.guideline),
-        queries=None if given.queries is None else read_texts(given.queries, "query"),
+        queries=queries,
+        query_guidelines=notes,
         by=by,
         seed=given.seed,
         **setup,
     ) as made:
         found, texts, registered = made.status(), made.queries, made.digest(1)
+        if invited:
+            write_links(given.links, invite(made, by, invited, base_url=given.base_url, expires=given.expires))
+            output.hints.append(f"{counted(len(invited), 'link')} in {given.links}: give each to that person alone.")
     advice = rule_advice(found.setup.stopping, found.setup.goal, len(collection.runs.systems))
     if advice:
         output.hints.append(advice)

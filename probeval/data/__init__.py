@@ -31,7 +31,7 @@ from probeval.data.reference import with_reference
 from probeval.data.runs import Runs
 from probeval.data.scale import ABSENT, POOLED, UNJUDGED, Scale
 from probeval.data.tasks import OpenPair, WriteOptions
-from probeval.data.texts import document_vectors, read_texts, text_vectors
+from probeval.data.texts import document_vectors, read_texts, read_topics, text_vectors
 from probeval.data.trec import write_qrels, write_run
 from probeval.data.votes import Votes, as_votes, read_votes
 
@@ -94,6 +94,7 @@ __all__ = [
     "read_runs",
     "read_teams",
     "read_texts",
+    "read_topics",
     "read_umbrela",
     "read_votes",
     "register_format",

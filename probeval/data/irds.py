@@ -44,6 +44,8 @@ def read_dataset_judgments(path: Path) -> Judgments:
 def read_dataset_texts(path: Path, name: str, *, only: Collection[str] | None = None) -> pd.DataFrame:
     """The texts of a dataset's queries or documents: one row each with its id, its text and its link if it has one.
 
+    Queries have their description and narrative too, empty where there is none.
+
     Parameters
     ----------
     path, name
@@ -52,15 +54,19 @@ def read_dataset_texts(path: Path, name: str, *, only: Collection[str] | None = 
         The ids to look up; by default all, which for documents reads the whole collection.
     """
     dataset = _load(path, PARTS[name])
+    more = ("description", "narrative") if name == "query" else ()
     with _reading(path):
         if name == "doc" and only is not None:
             rows: Iterable[Any] = dataset.docs_store().get_many_iter(sorted(only))
         else:
             rows = dataset.docs_iter() if name == "doc" else dataset.queries_iter()
         found = [
-            {name: row[0], "text": _text(row), "link": _link(row)} for row in rows if only is None or row[0] in only
+            {name: row[0], "text": _text(row), "link": _link(row)}
+            | {each: str(getattr(row, each, None) or "") for each in more}
+            for row in rows
+            if only is None or row[0] in only
         ]
-    return pd.DataFrame(found, columns=[name, "text", "link"])
+    return pd.DataFrame(found, columns=[name, "text", "link", *more])
 
 
 def _text(row: Any) -> str:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection as Names
 from collections.abc import Mapping, Sequence
+from html import unescape
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from scipy.sparse import csr_array
 from probeval.arrays import Floats, Ids, objects
 from probeval.characters import readable
 from probeval.data.evidence import Vectors
-from probeval.data.files import suffix
+from probeval.data.files import read_bytes, suffix
 from probeval.data.irds import is_dataset, read_dataset_texts
 from probeval.data.tables import cell_text, column, ids, read_table
 from probeval.errors import DataError
@@ -28,11 +29,20 @@ __all__ = [
     "document_vectors",
     "read_text_table",
     "read_texts",
+    "read_topics",
     "text_vectors",
     "texts_from_table",
 ]
 
 TEXTS = ("text", "title", "contents", "segment", "passage", "description", "query_text")
+DESCRIPTIONS, NARRATIVES = ("description", "desc", "question"), ("narrative", "narr")
+# Topics of TREC: in fields without ends, each with its label, or as XML.
+TOPICS_BEGIN = 1000  # bytes in which the first one, or what comes before it, begins
+TOPIC = re.compile(r"<top(?:ic)?\b([^<>]*)>", re.IGNORECASE)
+FIELD = re.compile(r"<(num|title|query|desc|description|question|narr|narrative)>([^<]*)", re.IGNORECASE)
+LABEL = re.compile(r"(?:Number|Topic|Title|Description|Narrative)\s*:", re.IGNORECASE)
+NUMBER = re.compile(r"""\b(?:number|num|id)\s*=\s*["']([^"']+)["']""")
+TOPIC_FIELDS = {"text": ("title", "query"), "description": DESCRIPTIONS, "narrative": NARRATIVES}
 VECTOR = "vector"  # a column of documents' own vectors
 WORD = re.compile(r"\w+")
 
@@ -61,13 +71,65 @@ def read_text_table(
 
     Of a dataset only the ids in ``only`` are looked up.
     """
-    table = read_dataset_texts(path, name, only=only) if is_dataset(path) else read_table(path)
+    if is_dataset(path):
+        table = read_dataset_texts(path, name, only=only)
+    else:
+        topics = _topics(path) if name == "query" else None
+        table = read_table(path) if topics is None else topics
     if column(table, name, path=path, required=False) is None and suffix(path) == ".tsv" and len(table.columns) == 2:
         first = pd.DataFrame([list(table.columns)], columns=table.columns)  # no header: the first row is data
         table = pd.concat([first, table], ignore_index=True)
         return ids(table.iloc[:, 0], name, path=path), [cell_text(v) for v in table.iloc[:, 1]], table
     keys, texts = _id_and_text(table, name, instead=instead, path=path)
     return keys, texts, table
+
+
+def read_topics(path: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """The texts of queries, and what else describes them: description and narrative, where the file has them.
+
+    Parameters
+    ----------
+    path
+        Topics of TREC (``<top>`` with title, description and narrative, or ``<topic>`` as XML), a table with these
+        columns, or any file that :func:`read_texts` takes.
+    """
+    keys, texts, table = read_text_table(path, "query")
+    named = {str(c).strip().lower(): c for c in table.columns}
+    columns = [next((named[name] for name in names if name in named), None) for names in (DESCRIPTIONS, NARRATIVES)]
+    known = [[cell_text(value).strip() for value in table[name]] for name in columns if name is not None]
+    notes = {
+        key: "\n\n".join(note for note in each if note and note != text)
+        for key, text, *each in zip(keys, texts, *known, strict=True)
+    }
+    return dict(zip(keys, texts, strict=True)), {key: note for key, note in notes.items() if note}
+
+
+def _topics(path: Path) -> pd.DataFrame | None:
+    """The topics of a file of TREC: query, text, description and narrative; None for another kind of file."""
+    data = read_bytes(path)
+    if not data[:TOPICS_BEGIN].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return None
+    try:
+        parts = TOPIC.split(data.decode())
+    except UnicodeDecodeError:
+        raise DataError("expected UTF-8 text. Convert the file.", path=path) from None
+    found, seen = list[dict[str, str]](), set[str]()
+    for attributes, body in zip(parts[1::2], parts[2::2], strict=True):
+        fields: dict[str, str] = {}
+        for name, value in FIELD.findall(body):
+            fields.setdefault(name.lower(), " ".join(unescape(LABEL.sub("", value.strip(), count=1)).split()))
+        number = NUMBER.search(attributes)
+        key = number[1] if number is not None else fields.get("num", "")
+        first = {kind: next((fields[n] for n in names if fields.get(n)), "") for kind, names in TOPIC_FIELDS.items()}
+        if not key:
+            raise DataError(f"topic {len(found) + 1} has no number: expected <num> or number=.", path=path)
+        if key in seen:
+            raise DataError(f"topic {key!r:.60} comes twice.", path=path)
+        seen.add(key)
+        found.append({"query": key, **first})
+    if not found:
+        raise DataError("expected topics of TREC, <top> or <topic>, or a table of query and text.", path=path)
+    return pd.DataFrame(found)
 
 
 def texts_from_table(table: pd.DataFrame, name: str) -> dict[str, str]:

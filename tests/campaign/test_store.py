@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ import sqlalchemy as sa
 
 from probeval.campaign import Campaign, Store
 from probeval.campaign import log as stores
+from probeval.data import Collection
 from probeval.errors import CampaignError, StoreError
 from tests.campaign.conftest import on_both_databases
 from tests.campaign.nursery import start_python
@@ -271,6 +274,38 @@ def test_what_sqlite_promises_is_asked_for(campaign: Campaign, store: str):
             ("busy_timeout", 10_000),
         ):
             assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() == value
+
+
+def test_the_roles_of_the_page_on_postgres(postgres: str, small: Collection):
+    """What the page says to set up is enough: an owner creates, another role judges, a third one only reads."""
+    import psycopg
+
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "postgresql.md").read_text()
+    owner, judges = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    reads = "CREATE ROLE reads LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reads"
+    place = {
+        role: postgres.replace("//postgres@/postgres", f"//{role}@/judging") for role in ("judge", "page", "reads")
+    }
+
+    def run(statements: str, url: str) -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
+            for each in statements.split(";"):
+                if each.strip():
+                    connection.execute(each)
+
+    run(owner, postgres)
+    Campaign.create(place["judge"], replace(small, judgments=None), metric="P@5", model="uniform").close()
+    run(judges + reads, postgres.replace("/postgres?", "/judging?"))
+    with Campaign.open(place["page"]) as served:
+        (task,) = served.next("ann")
+        served.answer("ann", task.question, grade=1)
+        served.refresh()
+    with Campaign.open(place["reads"], read_only=True) as seen:
+        assert seen.status().judged == 1
+    with Campaign.open(place["reads"]) as seen, pytest.raises(StoreError, match="permission denied"):
+        seen.next("bob")
+    with pytest.raises(StoreError, match="permission denied"):
+        Campaign.create(place["reads"], small, metric="P@5", model="uniform", name="other")
 
 
 @pytest.mark.parametrize("store", ["postgres"], indirect=True)

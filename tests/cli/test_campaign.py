@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sqlite3
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from probeval.campaign import Campaign
 from probeval.data import Collection, read_judgments, write_campaign
 from tests.cli.conftest import Said
 
@@ -115,6 +117,37 @@ def test_texts_of_queries_come_with_the_campaign_or_later(probeval: Run, store: 
     )
     assert "No query texts" not in made.err
     assert probeval("campaign", "queries", "other.db", "--format", "csv").out == given.out
+
+
+def test_a_campaign_is_created_with_teams_topics_and_links(probeval: Run, runs: Path):
+    Path("topics.xml").write_text("<top><num>q1<title>birds<desc>that sing<narr>Not in zoos.</top>")
+    teams = [f"{run.name.removesuffix('.gz')}\t{'ab'[i % 2]}" for i, run in enumerate(sorted(runs.iterdir()))]
+    Path("teams.tsv").write_text("\n".join(["system\tteam", *teams]))
+    Path("people.txt").write_text("ann\nbob\n")
+    arguments = ("--metric", "P@5", "--model", "uniform", "--teams", "teams.tsv", "--queries", "topics.xml")
+    invite = ("--invite", "people.txt", "--base-url", "https://judge.example.org")
+    made = probeval("campaign", "create", "team.db", runs, *arguments, *invite)
+    assert made.code == 0, made.err
+    assert "2 links in links.csv: give each to that person alone." in made.err
+    assert Path("links.csv").stat().st_mode & 0o077 == 0
+    with Path("links.csv").open() as file:
+        rows = [*csv.DictReader(file)]
+    assert [(row["assessor"], row["role"]) for row in rows] == [("ann", "assessor"), ("bob", "assessor")]
+    with Campaign.open("team.db") as campaign:
+        tokens = [row["link"].removeprefix("https://judge.example.org/join/") for row in rows]
+        assert all(map(campaign.people.may_sign_in, tokens))
+        assert campaign.queries["q1"] == "birds"
+        assert campaign.state.query_guideline("q1") == "that sing\n\nNot in zoos."
+        assert {*campaign.collection.runs.teams} == {"a", "b"}
+    again = probeval("campaign", "create", "other.db", runs, *arguments, *invite)
+    assert "links.csv: exists already, and links are kept nowhere else. Give another file (--links)." in again.err
+    Path("people.csv").write_text("assessor,role\nann,boss\n")
+    wrong = probeval("campaign", "create", "other.db", runs, *arguments, "--invite", "people.csv", "--links", "new.csv")
+    assert "The role must be one of assessor, adjudicator, owner, got 'boss'" in wrong.err
+    assert not Path("other.db").exists()
+    Path("more.tsv").write_text("query\ttext\tnarrative\nq2\tbees\tOf all kinds.\n")
+    assert probeval("campaign", "queries", "team.db", "more.tsv").err == "2 of 5 queries have a text.\n"
+    assert "Of all kinds." in probeval("campaign", "guideline", "team.db", "--query", "q2").out
 
 
 def test_creating_says_what_is_missing_and_what_comes_next(probeval: Run, runs: Path):
