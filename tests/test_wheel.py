@@ -159,8 +159,8 @@ def test_installed_package_is_the_wheels_own(installed: Path, tmp_path: Path) ->
 def test_the_demo_outside_the_checkout_is_the_demo_here(
     installed: Path,
     tmp_path: Path,
-    probeval: Callable[..., Said],
-    monkeypatch: pytest.MonkeyPatch,  # noqa: F811
+    probeval: Callable[..., Said],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Another process, another installation: the same files to the byte, and tables show what CSV has."""
     monkeypatch.setattr(demo, "QUERIES", 10)
