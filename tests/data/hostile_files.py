@@ -137,7 +137,8 @@ MTEB = {"mteb_model_meta": {"model_name": "a/b"}, "default": {"test": {"q1": {"d
 USERS = {"format": "probeval users", "version": 1, "name": "n", "origin": "o", "mapping": None,
          "agreement": {"better": [1] * 10, "neither": [1] * 10, "worse": [1] * 10}}  # fmt: skip
 SIMULATION = {"metric": "P@5", "systems": 2, "pool": 9, "offered": 9, "stopping": "all", "until": "end", "noise": 0,
-              "policies": [{"policy": "random", "ending": {}, "stop": {"accuracy_p": 1}, "points": []}]}  # fmt: skip
+              "policies": [{"policy": "random", "ending": {}, "independent": False,
+                            "stop": {"accuracy_p": 1}, "points": []}]}  # fmt: skip
 CORRECTIONS = [{"metric": "P@5", "model": "uniform", "campaigns": ["a"], "sd": [0.1, 0.2], "error": [0.1, 0.3]}]
 
 
