@@ -11,7 +11,7 @@ from probeval.cli.commands import Output, verb
 from probeval.records import About
 
 if TYPE_CHECKING:
-    from probeval.studies.evidence import CellStore, EvidenceCells, Plan
+    from probeval.studies.evidence import CellStore, EvidenceCells, EvidencePlan
 
 __all__ = ["evidence"]
 
@@ -32,7 +32,7 @@ class EvidenceInputs(Work):
     jobs: Jobs = 1
     scheduler: Scheduler = None
 
-    def read(self) -> tuple[Plan, CellStore]:
+    def read(self) -> tuple[EvidencePlan, CellStore]:
         """The plan and the finished cells."""
         from probeval.studies.evidence import CellStore, read_plan  # slow to import
 
@@ -49,7 +49,7 @@ class EvidenceInputs(Work):
         )  # fmt: skip
 
 
-@verb("Test policies and confidence on held-out campaigns; keep what is done.")
+@verb("Test policies on held-out campaigns; keep the figures.")
 def evidence(
     given: EvidenceInputs,
     output: Output,

@@ -18,7 +18,7 @@ second = 5
 
 [[part]]
 study = "judging"
-measures = ["DCG", "nDCG"]
+measures = ["DCG"]
 policies = ["gain", "random"]
 labels = ["", "{campaign}/labels:judge"]
 [part.settings]
@@ -42,15 +42,16 @@ def place(tmp_path_factory):
     return root
 
 
+@pytest.mark.slow
 def test_pages_are_of_the_cells_and_checked(probeval, place):
     pages = place / "pages"
-    some = probeval("evidence", place / "plan.toml", "--pages", pages, "--most", 9, "--jobs", 1)
+    some = probeval("evidence", place / "plan.toml", "--pages", pages, "--most", 5, "--jobs", 1)
     assert some.code == 0, some.err
     assert "judging first DCG@5 gain 0: " in some.err
-    assert "9 of 16 cells are done, 9 with the mathematics of now" in some.out
-    assert "*5 of 8 replays are finished (2 of 2 campaigns), all of them" in (pages / "cost.md").read_text()
+    assert "5 of 8 cells are done, 5 with the mathematics of now" in some.out
+    assert "*3 of 4 replays are finished (2 of 2 campaigns), all of them" in (pages / "cost.md").read_text()
     rest = probeval("evidence", place / "plan.toml", "--pages", pages, "--jobs", 1, "--quiet", "--format", "json")
-    assert {c["done"] == c["cells"] == 8 for c in json.loads(rest.out)["coverage"]} == {True}
+    assert {c["done"] == c["cells"] == 4 for c in json.loads(rest.out)["coverage"]} == {True}
     names = ["absolute-scores.md", "before-judging.md", "cost.md", "to-the-stop.md", "with-labels.md"]
     assert sorted(p.name for p in pages.glob("*.md")) == names
     assert sorted(p.stem for p in pages.glob("*.png")) == [name.removesuffix(".md") for name in names]
@@ -72,12 +73,13 @@ def test_pages_are_of_the_cells_and_checked(probeval, place):
     stale = probeval("evidence", place / "plan.toml", "--pages", pages, "--check")
     assert stale.code == 1
     assert f"Stale: {pages / 'cost.md'}: the cells or the mathematics have changed since it was written." in stale.err
-    assert "Stale: 1 of 16 finished cells are of earlier mathematics or settings." in stale.err
+    assert "Stale: 1 of 8 finished cells are of earlier mathematics or settings." in stale.err
     again = probeval("evidence", place / "plan.toml", "--pages", pages, "--jobs", 1)
     assert again.err.count("judging ") == 1
     assert file.read_text() == was
 
 
+@pytest.mark.slow
 def test_a_cell_has_the_figures_of_simulate(probeval, place):
     run = probeval("evidence", place / "plan.toml", "--jobs", 1, "--cells", place / "more", "--most", 1, "--quiet")
     assert run.code == 0, run.err

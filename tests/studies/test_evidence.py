@@ -88,6 +88,12 @@ def test_the_most_telling_cells_come_first(plan):
     assert {c.measure for c in cells[7:13]} == {"nDCG@3"}
 
 
+def test_what_is_left_out_is_not_learned_from(plan):
+    plan = replace(plan, learned=("more",), together=(("first", "third"),), labelled=(("a", "third"), ("b", "")))
+    assert (plan.past("first"), plan.graded("first")) == (("second", "more"), ("b",))
+    assert (plan.past("second"), plan.graded("second")) == (("first", "third", "more"), ("a", "b"))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -122,6 +128,7 @@ def test_what_a_plan_names_must_exist(plan, tmp_path):
         run_cells(replace(plan, campaigns=plan.campaigns[:1], parts=(part,)), CellStore(tmp_path), version="0")
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_simulate_and_validate(plan, folder):
     collections = [read_campaign(folder / name) for name, _ in plan.campaigns]
     held, past = collections[1], [collections[0], collections[2]]
@@ -142,24 +149,26 @@ def test_figures_are_those_of_simulate_and_validate(plan, folder):
     assert found["bins"][1][2] == list(runs[1].points[1].bins.right)
 
 
+@pytest.mark.slow
 def test_labels_are_given_one_column_at_a_time(plan, folder):
-    def tau(labels):
+    def confidence(labels):
         cell = Cell("judging", "third", "DCG@5", "gain", labels, 0, json.dumps(SETTINGS | {"checkpoints": [0]}))
-        return work.do_cell(plan, cell, "0").figures["points"]["tau"][0]
+        return work.do_cell(plan, cell, "0").figures["points"]["confidence"][0]
 
     third = read_campaign(folder / "third")
     column = read_label_table(folder / "labels.csv").take(["judge"])
     protocol = SimulationProtocol.of("DCG@5", policies=["gain"], **SETTINGS | {"checkpoints": [0]})
     past = [read_campaign(folder / name) for name in ("first", "second")]
     (run,) = simulate(replace(third, labels=column), protocol, fit=past).trajectories
-    assert tau("labels:judge") == round(run.points[0].tau, 6)
-    assert tau("labels:judge") > tau("shuffled:labels:judge")
-    shuffled = work.material_of(plan).labels("shuffled:labels:judge")
+    assert confidence("labels:judge") == round(run.points[0].confidence, 6)
+    assert confidence("labels:judge") != confidence("shuffled:labels:judge")
+    shuffled = work.sources_of(plan).labels("shuffled:labels:judge")
     assert shuffled.sources == ("shuffled_judge",)
     assert sorted(shuffled.values.ravel()) == sorted(column.values.ravel())
     assert (shuffled.values != column.values).any()
 
 
+@pytest.mark.slow
 def test_work_is_resumed_and_gives_the_same_bytes(plan, tmp_path):
     one, two = CellStore(tmp_path / "one"), CellStore(tmp_path / "two")
     part = replace(plan, parts=(replace(plan.parts[0], measures=("DCG",), seeds=1), plan.parts[1]))
@@ -193,7 +202,7 @@ def test_what_a_change_touched_is_done_again(plan, folder, tmp_path, monkeypatch
     store, done = CellStore(tmp_path), []
     part = replace(plan, parts=(replace(plan.parts[0], measures=("DCG",), policies=("mtc:independent",), seeds=1),))
 
-    def do(cell, material):
+    def do(cell, sources):
         done.append(cell.collection)
         return {"tau": 1.0}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from probeval.errors import ModelError, did_you_mean
 from probeval.simulation.validate import MODELS, ValidationRun, validate
-from probeval.studies.evidence.material import Material, columns_of, rounded
+from probeval.studies.evidence.sources import CellSources, columns_of, rounded
 
 if TYPE_CHECKING:
     from probeval.studies.evidence.plan import Cell
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 __all__ = ["calibrate"]
 
 
-def calibrate(cell: Cell, material: Material) -> dict[str, Any]:
+def calibrate(cell: Cell, sources: CellSources) -> dict[str, Any]:
     """Judge a held-out campaign in random order, as :func:`probeval.simulation.validate` does."""
     settings = json.loads(cell.settings)
-    depth = settings.pop("depth", None) or material.plan.depths[cell.collection]
-    model = material.fitted(cell, cell.policy, depth) if cell.policy in MODELS else None
+    depth = settings.pop("depth", None) or sources.plan.depths[cell.collection]
+    model = sources.fitted(cell, cell.policy, depth) if cell.policy in MODELS else None
     if model is None:
         raise ModelError(f"No model {cell.policy!r} to fit: {', '.join(MODELS)}.{did_you_mean(cell.policy, MODELS)}")
     found = validate(
-        [material.held_out(cell)], metrics=[cell.measure], models={cell.policy: model}, depth=depth, seeds=1,
+        [sources.held_out(cell)], metrics=[cell.measure], models={cell.policy: model}, depth=depth, seeds=1,
         seed=cell.seed, **settings,
     )  # fmt: skip
     (run,) = found.validation_runs

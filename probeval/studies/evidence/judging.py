@@ -10,7 +10,7 @@ from probeval.data.collection import Collection
 from probeval.simulation.protocol import Contender, SimulationProtocol
 from probeval.simulation.simulate import simulate
 from probeval.simulation.validate import MODELS
-from probeval.studies.evidence.material import Material, columns_of, rounded
+from probeval.studies.evidence.sources import CellSources, columns_of, rounded
 
 if TYPE_CHECKING:
     from probeval.studies.evidence.plan import Cell
@@ -20,19 +20,19 @@ __all__ = ["judge"]
 STOP = ("reached", "judged", "confidence", "accuracy", "accuracy_p", "tau")
 
 
-def judge(cell: Cell, material: Material) -> dict[str, Any]:
+def judge(cell: Cell, sources: CellSources) -> dict[str, Any]:
     """Judge a held-out campaign again by a policy, as :func:`probeval.simulation.simulate` does."""
     contender = Contender.parse(cell.policy)
     settings = json.loads(cell.settings)
     protocol = SimulationProtocol.of(cell.measure, policies=[contender], seed=cell.seed, **settings)
-    collection = material.held_out(cell)
+    collection = sources.held_out(cell)
     depth = protocol.depth or protocol.metric.cutoff or collection.runs.depth
     fit: list[Collection] = []
     if contender.model in MODELS:
-        given = replace(contender, given=material.fitted(cell, contender.model, depth))
+        given = replace(contender, given=sources.fitted(cell, contender.model, depth))
         protocol = replace(protocol, policies=(given,))
     else:
-        fit = material.past(cell.collection, labels=bool(cell.labels))
+        fit = sources.past(cell.collection, labels=bool(cell.labels))
     (run,) = simulate(collection, protocol, fit=fit).trajectories
     end = run.end
     return {

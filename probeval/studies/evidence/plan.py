@@ -14,7 +14,7 @@ from typing import Any
 from probeval.display import Record
 from probeval.errors import DataError, did_you_mean
 
-__all__ = ["Cell", "Part", "Plan", "read_plan"]
+__all__ = ["Cell", "EvidencePlan", "PlanPart", "read_plan"]
 
 DEPTH = 10
 
@@ -32,7 +32,7 @@ class Cell:
     policy
         The policy and its model, as in ``gain:hierarchical``.
     labels
-        The column of labels that is given, as in :class:`Part`; empty for none.
+        The column of labels that is given, as in :class:`PlanPart`; empty for none.
     seed
         The seed.
     settings
@@ -54,7 +54,7 @@ class Cell:
 
 
 @dataclass(frozen=True, repr=False)
-class Part(Record):
+class PlanPart(Record):
     """Cells of one study: all combinations of campaigns, measures, policies, labels and seeds.
 
     Parameters
@@ -86,7 +86,7 @@ class Part(Record):
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(Record):
+class EvidencePlan(Record):
     """The cells of several studies on the same campaigns.
 
     Parameters
@@ -107,7 +107,7 @@ class Plan(Record):
 
     folder: str
     campaigns: tuple[tuple[str, int], ...]
-    parts: tuple[Part, ...]
+    parts: tuple[PlanPart, ...]
     learned: tuple[str, ...] = ()
     together: tuple[tuple[str, ...], ...] = ()
     labelled: tuple[tuple[str, str], ...] = ()
@@ -141,7 +141,7 @@ class Plan(Record):
         found.sort(key=lambda made: made[0])
         return tuple(dict.fromkeys(cell for _, cell in found))
 
-    def _cells_of(self, part: Part, number: int) -> Iterator[tuple[tuple[int, ...], Cell]]:
+    def _cells_of(self, part: PlanPart, number: int) -> Iterator[tuple[tuple[int, ...], Cell]]:
         names = part.campaigns or tuple(self.depths)
         tables = list(product(*map(enumerate, (part.measures, part.policies, part.labels, names))))
         for seed in range(part.seeds):
@@ -151,12 +151,12 @@ class Plan(Record):
                 yield (seed, m, p, v, number, c), Cell(part.study, name, cut, policy, table, seed, part.settings)
 
 
-def read_plan(path: str | PathLike[str], *, data: str | PathLike[str] | None = None) -> Plan:
+def read_plan(path: str | PathLike[str], *, data: str | PathLike[str] | None = None) -> EvidencePlan:
     """Read a plan from a TOML file.
 
     ``[campaigns]`` has the depth of each campaign; ``learned`` and ``together`` are lists of names; ``[labelled]`` has
-    tables of labels beside grades and the campaign each is about; each ``[[part]]`` has the fields of :class:`Part`,
-    with ``[part.settings]`` as a table.
+    tables of labels beside grades and the campaign each is about; each ``[[part]]`` has the fields of
+    :class:`PlanPart`, with ``[part.settings]`` as a table.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def read_plan(path: str | PathLike[str], *, data: str | PathLike[str] | None = N
     parts = tuple(_part(one, tuple(campaigns), file) for one in given.get("part", ()))
     if not parts:
         raise DataError('there is nothing to do: add a [[part]] with study = "judging".', path=file)
-    return Plan(
+    return EvidencePlan(
         str(file.parent if data is None else Path(data)),
         tuple(campaigns.items()),
         parts,
@@ -189,8 +189,8 @@ def read_plan(path: str | PathLike[str], *, data: str | PathLike[str] | None = N
     )
 
 
-def _part(given: Mapping[str, Any], campaigns: Sequence[str], file: Path) -> Part:
-    _check_keys(given, [one.name for one in fields(Part)], file)
+def _part(given: Mapping[str, Any], campaigns: Sequence[str], file: Path) -> PlanPart:
+    _check_keys(given, [one.name for one in fields(PlanPart)], file)
     lists = ("measures", "policies", "campaigns", "labels")
     for name in ("study", "measures", "policies"):
         if not given.get(name):
@@ -207,7 +207,7 @@ def _part(given: Mapping[str, Any], campaigns: Sequence[str], file: Path) -> Par
         raise DataError(f"seeds must be a number from 1, got {seeds!r}.", path=file)
     read = {name: tuple(given[name]) for name in lists if name in given}
     settings = json.dumps(given.get("settings", {}), sort_keys=True)
-    return Part(str(given["study"]), seeds=seeds, settings=settings, **read)
+    return PlanPart(str(given["study"]), seeds=seeds, settings=settings, **read)
 
 
 def _check_keys(given: Mapping[str, Any], known: Sequence[str], file: Path) -> None:

@@ -16,7 +16,7 @@ from probeval.parallel import parallel
 from probeval.reporting import SILENT, Reporter
 from probeval.results import Result, frame, key
 from probeval.studies.evidence.fingerprint import fingerprint_of_values
-from probeval.studies.evidence.plan import Cell, Plan
+from probeval.studies.evidence.plan import Cell, EvidencePlan
 from probeval.studies.evidence.store import CellStore, FinishedCell
 from probeval.studies.evidence.work import do_cell, made_of, mathematics_of
 
@@ -108,14 +108,14 @@ def is_of_now(one: FinishedCell, cell: Cell) -> bool:
     return made.mathematics == mathematics_of(cell) and made.settings == fingerprint_of_values(cell.settings)
 
 
-def read_cells(plan: Plan, store: CellStore) -> EvidenceCells:
+def read_cells(plan: EvidencePlan, store: CellStore) -> EvidenceCells:
     """Return the cells of a plan that are finished."""
     cells, known = plan.cells(), store.read()
     return EvidenceCells(cells, tuple(known[cell.place] for cell in cells if cell.place in known))
 
 
 def run_cells(
-    plan: Plan,
+    plan: EvidencePlan,
     store: CellStore,
     *,
     version: str,
@@ -160,7 +160,7 @@ def run_cells(
     return EvidenceCells(found.cells, found.finished, seconds=spent)
 
 
-def to_do(plan: Plan, store: CellStore, version: str) -> Sequence[Cell]:
+def to_do(plan: EvidencePlan, store: CellStore, version: str) -> Sequence[Cell]:
     """Return the cells that are missing, then those that are of something else than now, each in their order."""
     known = store.read()
     missing = [cell for cell in plan.cells() if cell.place not in known]
@@ -173,14 +173,14 @@ def to_do(plan: Plan, store: CellStore, version: str) -> Sequence[Cell]:
     return [*missing, *stale]
 
 
-def _data_of(plan: Plan, cell: Cell, version: str) -> str | None:
+def _data_of(plan: EvidencePlan, cell: Cell, version: str) -> str | None:
     try:
         return made_of(plan, cell, version).data
     except DataError:
         return None
 
 
-def _timed(plan: Plan, cell: Cell, version: str) -> tuple[FinishedCell, float]:
+def _timed(plan: EvidencePlan, cell: Cell, version: str) -> tuple[FinishedCell, float]:
     """Return a finished cell, and the processor time that it took in this process."""
     begin = time.process_time()
     finished = do_cell(plan, cell, version)

@@ -16,16 +16,16 @@ from probeval.studies.evidence.fingerprint import (
     fingerprint_of_values,
 )
 from probeval.studies.evidence.judging import judge
-from probeval.studies.evidence.material import Material
-from probeval.studies.evidence.plan import Cell, Plan
+from probeval.studies.evidence.plan import Cell, EvidencePlan
+from probeval.studies.evidence.sources import CellSources
 from probeval.studies.evidence.store import FinishedCell, Made
 
 __all__ = ["STUDIES", "Study", "do_cell", "made_of", "mathematics_of"]
 
 
 @cache
-def material_of(plan: Plan) -> Material:
-    return Material(plan)
+def sources_of(plan: EvidencePlan) -> CellSources:
+    return CellSources(plan)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Study:
 
     name: str
     question: str
-    do: Callable[[Cell, Material], dict[str, Any]]
+    do: Callable[[Cell, CellSources], dict[str, Any]]
 
     @cached_property
     def mathematics(self) -> str:
@@ -73,9 +73,9 @@ def mathematics_of(cell: Cell) -> str:
     return study_of(cell).mathematics
 
 
-def made_of(plan: Plan, cell: Cell, version: str) -> Made:
+def made_of(plan: EvidencePlan, cell: Cell, version: str) -> Made:
     """Return what the figures of a cell are made from now; the data are read, as bytes."""
-    files = material_of(plan).files(cell)
+    files = sources_of(plan).files(cell)
     missing = next((path for path in files if not path.exists()), None)
     if missing is not None:
         raise DataError("is not there. Name the folder of the campaigns with --data.", path=missing)
@@ -83,9 +83,9 @@ def made_of(plan: Plan, cell: Cell, version: str) -> Made:
     return Made(mathematics_of(cell), data, fingerprint_of_values(cell.settings), version)
 
 
-def do_cell(plan: Plan, cell: Cell, version: str) -> FinishedCell:
+def do_cell(plan: EvidencePlan, cell: Cell, version: str) -> FinishedCell:
     """Return a finished cell."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # the same for every cell of a campaign
-        figures = study_of(cell).do(cell, material_of(plan))
+        figures = study_of(cell).do(cell, sources_of(plan))
     return FinishedCell(cell, made_of(plan, cell, version), figures)

@@ -19,9 +19,9 @@ from probeval.simulation.validate import MODELS
 from probeval.streams import Purpose, stream
 
 if TYPE_CHECKING:
-    from probeval.studies.evidence.plan import Cell, Plan
+    from probeval.studies.evidence.plan import Cell, EvidencePlan
 
-__all__ = ["Material", "columns_of", "rounded"]
+__all__ = ["CellSources", "columns_of", "rounded"]
 
 POINTS = (
     *("judged", "confidence", "accuracy", "accuracy_p", "tau", "tau_top15", "tau_ap", "mae", "sd"),
@@ -33,10 +33,10 @@ SHUFFLED = "shuffled"  # in front of a column: its labels, dealt to the pairs at
 TABLES = (".tsv.gz", ".tsv", ".csv.gz", ".csv")
 
 
-class Material:
+class CellSources:
     """Campaigns, labels and fitted models of a plan, each read or fitted once per process."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: EvidencePlan) -> None:
         self.plan = plan
         self.folder = Path(plan.folder)
         self.collection = cache(self._collection)
