@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from probeval.campaign.archive import reading_part
 from probeval.campaign.assessors import tendencies
 from probeval.campaign.candidates import seconds_per_answer
 from probeval.campaign.questions import COMPARISON, Question, graded, kind_of
@@ -198,7 +199,8 @@ class ModelRunner:
     def _model(self, setup: Setup, collection: Collection) -> Predicts:
         if self._card is None:
             return choose_model(setup.model, collection, scale=setup.scale).model
-        return Card.from_dict(json.loads(self._card)).model
+        with reading_part():
+            return Card.from_dict(json.loads(self._card)).model
 
 
 class _Proposed(NamedTuple):
