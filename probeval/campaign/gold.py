@@ -65,9 +65,9 @@ class GoldList(Result):
     def sentences(self) -> tuple[str, ...]:
         """The gold pairs, how many were asked and how many count as judged; comparisons; a missing share, if any."""
         asked, answers = sum(pair.answers > 0 for pair in self.pairs), sum(pair.answers for pair in self.pairs)
+        right = f": {sum(pair.right for pair in self.pairs):,} of {counted(answers, 'answer')} right" if answers else ""
         found = [
-            f"{counted(len(self.pairs), 'gold pair')}, {asked:,} of them asked so far: "
-            f"{sum(pair.right for pair in self.pairs):,} of {counted(answers, 'answer')} right.",
+            f"{counted(len(self.pairs), 'gold pair')}, {asked:,} of them asked so far{right}.",
             f"{sum(pair.retrieved for pair in self.pairs):,} of them count as judged.",
         ]
         if self.orders:
