@@ -173,12 +173,7 @@ class ModelRunner:
         judged = self.judging_state(state)
         leases = sorted(state.picks.values(), key=lambda lease: lease.number)
         at = judged.judging.pool.locate([lease.query for lease in leases], [lease.documents[0] for lease in leases])
-        systems = len(judged.judging.collection.runs.systems)  # a pick from before late runs has fewer
-        chosen = [
-            (int(pair), lease.pick)
-            for pair, lease in zip(at, leases, strict=True)
-            if pair >= 0 and lease.pick and len(lease.pick.scores) in (0, systems)
-        ]
+        chosen = [(int(pair), lease.pick) for pair, lease in zip(at, leases, strict=True) if pair >= 0 and lease.pick]
         return audit(judged, chosen)
 
     def _judging(self, state: State) -> Judging:
@@ -354,7 +349,7 @@ def forecast_is_moot(begun: State, now: State, snapshot: ModelSnapshot) -> bool:
     """
     before, after = (sum(state.asked.values()) for state in (begun, now))
     grown = after - before >= max(FORECAST_FROM, before)
-    return grown or snapshot.reached or begun.settings != now.settings or begun.pooled != now.pooled
+    return grown or snapshot.reached or begun.settings != now.settings or begun.aimed != now.aimed
 
 
 def _more(before: PairAnswers | None, after: PairAnswers | None) -> bool:

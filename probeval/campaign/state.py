@@ -244,8 +244,8 @@ class State(Record):
     runs
         The additions of late runs, in order.
     pooled
-        The number of the last event that changed the runs, the depth or the measure: predictions made before it are of
-        another pool or measure.
+        The number of the last event that changed the depth or the measure: predictions made before it are of another
+        pool or measure. Late runs leave the predictions of the others as they are.
     aimed
         The number of the last event that changed what the confidence is of: the goal, the measure, the rope, the depth
         or the runs. Forecasts from before it are of something else.
@@ -600,7 +600,6 @@ class _Draft:
             case Imported():
                 self.now = replace(self.now, imports=(*self.now.imports, event))
             case RunsAdded():
-                self.repool()
                 self.now = replace(self.now, runs=(*self.now.runs, event), aimed=event.number, ruled=event.number)
             case PhaseChanged():
                 self.now = replace(self.now, phase_change=event)
