@@ -85,7 +85,8 @@ def made_of(plan: EvidencePlan, cell: Cell, version: str) -> Made:
 
 def do_cell(plan: EvidencePlan, cell: Cell, version: str) -> FinishedCell:
     """Return a finished cell."""
+    made = made_of(plan, cell, version)  # of the code as it was loaded, before a long time passes
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # the same for every cell of a campaign
         figures = study_of(cell).do(cell, sources_of(plan))
-    return FinishedCell(cell, made_of(plan, cell, version), figures)
+    return FinishedCell(cell, made, figures)
