@@ -204,7 +204,7 @@ def replay(
             rule_settings=str(protocol.rules or RuleSettings()),
             topics=protocol.topics,
             stay=protocol.stay,
-            prices="" if protocol.prices is None else str(protocol.prices),
+            prices=UNSET if protocol.prices is None else str(protocol.prices),
             assessors=protocol.assessors,
             shows_rules=protocol.rules is not None,
             collection=held.collection.name,

@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import bdtr, expit, logit, stdtrit
 
 from probeval.results import UNSET, UnsetType
-from probeval.selection import AnswerPrices
 
 if TYPE_CHECKING:
     from probeval.simulation.trajectory import Trajectory
@@ -100,11 +99,11 @@ def _count(trajectory: Trajectory) -> tuple[float, float]:
 
 
 def _labels(trajectory: Trajectory) -> tuple[float, float]:
-    return 0.0, float(trajectory.setup.pool * len(AnswerPrices.parse(trajectory.setup.prices).machines or {}))
+    return 0.0, float(trajectory.setup.pool * len(trajectory.setup.answer_prices.machines or {}))
 
 
 def _expense(trajectory: Trajectory) -> tuple[float, float]:
-    prices = AnswerPrices.parse(trajectory.setup.prices)
+    prices = trajectory.setup.answer_prices
     everything = dict.fromkeys(prices.machines or {}, trajectory.setup.pool)
     return 0.0, prices.cost(trajectory.setup.offered, everything)
 

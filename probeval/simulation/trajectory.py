@@ -106,11 +106,16 @@ class ReplaySetup:
     rule_settings: Annotated[str, "The settings of rule 4 of Urbano and Schedl (2012)."] = ""
     topics: Annotated[str, "How topics are given to assessors."] = "free"
     stay: Annotated[float, "The price of switching to another topic, in judgments."] = 0.0
-    prices: Annotated[str, "The price of an answer of each observer, empty if labels are not bought."] = ""
+    prices: Annotated[str | UnsetType, "What an answer of each observer costs, where labels have a price."] = UNSET
     assessors: Annotated[int, HIDDEN] = 1
     shows_rules: Annotated[bool, HIDDEN] = False  # whether the decisions of these rules were asked for
     collection: Annotated[str, HIDDEN] = ""  # its name
     checkpoints: Annotated[tuple[float, ...], HIDDEN] = ()  # the judged shares of the points
+
+    @property
+    def answer_prices(self) -> AnswerPrices:
+        """What an answer of each observer costs: a judgment 1, where labels have no price."""
+        return AnswerPrices() if isinstance(self.prices, UnsetType) else AnswerPrices.parse(self.prices)
 
 
 @dataclass(frozen=True)
@@ -229,7 +234,7 @@ class Trajectory(Result):
         """
         if self.allocation is UNSET:
             return UNSET
-        return lasting_cost(self.steps, AnswerPrices.parse(self.setup.prices).person, exhausted=self._has_ended)
+        return lasting_cost(self.steps, self.setup.answer_prices.person, exhausted=self._has_ended)
 
     @property
     def _has_ended(self) -> bool:
