@@ -477,8 +477,8 @@ class NextPairs(Result):
 
     @key
     def confidence(self) -> float:
-        """The mean confidence over pairs of systems."""
-        return self.state.ranking.confidence
+        """The mean confidence over the comparisons of the goal: all pairs of systems, for a ranking."""
+        return self.state.confidence
 
     @key
     def stop(self) -> CheckedStop:
@@ -570,10 +570,12 @@ class NextPairs(Result):
 
     def status(self) -> list[str]:
         """Judgments so far, the ideal list, the comparisons, and whether to stop."""
+        from probeval.selection.stopping import stated
+
         state, check = self.state, self.check
         scores = state.scores
         lines = [
-            f"{scores.judged:,} of {scores.pool:,} pairs judged, confidence {state.ranking.confidence:.3f}"
+            f"{scores.judged:,} of {scores.pool:,} pairs judged, {stated(check.figures, state.confidence)}"
             f"{scores.caveat}.",
             *(() if scores.ideal is None else (scores.ideal.sentence,)),
             str(self.comparisons),

@@ -29,7 +29,7 @@ from probeval.selection.reuse import (
     narrowing,
 )
 from probeval.selection.rules import RULES, Rate, StoppingRule, register_rule
-from probeval.selection.stopping import Stopping, StoppingCheck, StoppingTarget
+from probeval.selection.stopping import Stopping, StoppingCheck, StoppingFigure, StoppingTarget
 
 __all__ = [
     "ASK",
@@ -65,6 +65,7 @@ __all__ = [
     "SelectionContext",
     "Stopping",
     "StoppingCheck",
+    "StoppingFigure",
     "StoppingRule",
     "StoppingTarget",
     "audit",

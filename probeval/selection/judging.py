@@ -28,6 +28,7 @@ from probeval.selection.batch import Batch, choose, choose_by_topic, draw_pairs
 from probeval.selection.comparisons import PairQuestion
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
+from probeval.selection.labels import agreement_confidence
 from probeval.selection.pairs import Questions, next_questions
 from probeval.selection.policies import Policy, PolicyFunction, as_policy
 from probeval.selection.topics import Queue
@@ -207,6 +208,13 @@ class JudgingState(Record):
     def goal(self) -> Goal:
         """The goal of the judging."""
         return self.judging.goal
+
+    @cached_property
+    def confidence(self) -> float:
+        """The mean confidence over the comparisons of the goal; over all pairs of systems if it compares none."""
+        if self.goal.about_labels:
+            return agreement_confidence(self.context, self.goal)
+        return self.goal.confidence(self.ranking) if self.goal.compares else self.ranking.confidence
 
     @property
     def open(self) -> Bools:
