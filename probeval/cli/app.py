@@ -60,6 +60,7 @@ ORDER = (
     "features",
     "predict",
     "validate",
+    "evidence",
     "doctor",
     "cite",
     "skill",
