@@ -9,13 +9,8 @@ from typing import Annotated, Literal
 
 import pandas as pd
 
-<<<<<<< HEAD
 from probeval.display import Record, Table
-from probeval.results import HIDDEN, Result, frame, key
-=======
-from probeval.display import Table
 from probeval.results import HIDDEN, UNSET, Result, UnsetType, frame, key
->>>>>>> main
 from probeval.scores.scores import INDEPENDENT
 from probeval.selection import AnswerPrices, AuditReport
 from probeval.simulation.points import Point
