@@ -102,8 +102,8 @@ def test_pictures(probeval, folders, tmp_path):
         (("--checkpoints", ".2,.1"), "Checkpoints are rising shares of the pool, from 0 to 1; got [0.2, 0.1]."),
         (
             ("--model", "hierarchic"),
-            "No model 'hierarchic'. Did you mean 'hierarchical'? 'probeval models' lists those that ship; --import FILE "
-            "adds your own.",
+            "No model 'hierarchic'. Did you mean 'hierarchical'? 'probeval models' lists those that ship; --import "
+            "FILE adds your own.",
         ),
         (("--metric", "NDGC@5"), "Unknown metric 'NDGC@5'. Did you mean 'nDCG@5'?"),
     ],
