@@ -14,7 +14,7 @@ import pandas as pd
 
 from probeval.arrays import Floats, Ints
 from probeval.data.judgments import Judgments
-from probeval.display import Table
+from probeval.display import Record, Table
 from probeval.errors import ReliabilityError
 from probeval.reliability.agreement import weighted_kappa
 from probeval.reliability.correlation import agreements, ap_correlation, kendall, rank_biased_overlap, spearman
@@ -91,8 +91,8 @@ class PairPValues:
     p_b: float
 
 
-@dataclass(frozen=True)
-class DocumentAgreement:
+@dataclass(frozen=True, eq=False, repr=False)
+class DocumentAgreement(Record):
     """How far two sets of grades agree on the order of documents."""
 
     queries: Annotated[int, "The queries with two documents or more that both graded."]
@@ -102,8 +102,8 @@ class DocumentAgreement:
     by_grade: Annotated[tuple[GradeAgreement, ...], "One entry per grade of the first, if there are at most 12."]
 
 
-@dataclass(frozen=True)
-class RankingAgreement:
+@dataclass(frozen=True, eq=False, repr=False)
+class RankingAgreement(Record):
     """How far two sets of scores agree on the order of systems, and on which differences are significant."""
 
     systems: Annotated[int, "The systems that both scored."]
@@ -200,8 +200,8 @@ class SourceAgreement(Result):
         return tuple(found)
 
 
-@dataclass(frozen=True, eq=False)
-class SystemScores:
+@dataclass(frozen=True, eq=False, repr=False)
+class SystemScores(Record):
     """Scores of systems, shape (system, query); a ranking has one column and no queries."""
 
     systems: tuple[str, ...]
