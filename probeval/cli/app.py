@@ -61,6 +61,7 @@ ORDER = (
     "features",
     "predict",
     "validate",
+    "evidence",
     "doctor",
     "cite",
     "skill",

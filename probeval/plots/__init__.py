@@ -4,6 +4,7 @@ from probeval.plots.agreement import plot_p_values, plot_ties, plot_two_scores
 from probeval.plots.calibration import plot_checkpoints, plot_reliability
 from probeval.plots.canvas import BLUE, GREEN, GREY, ORANGE, save
 from probeval.plots.curves import plot_forecast, plot_trajectories, plot_trajectory
+from probeval.plots.evidence import plot_along, plot_by_campaign
 from probeval.plots.meta import plot_measures, plot_meta, plot_rates
 from probeval.plots.milestones import plot_milestones
 from probeval.plots.pools import plot_multiplicity, plot_pools, plot_trends
@@ -19,6 +20,8 @@ __all__ = [
     "GREY",
     "ORANGE",
     "plot_agreement",
+    "plot_along",
+    "plot_by_campaign",
     "plot_checkpoints",
     "plot_components",
     "plot_critical",
