@@ -50,6 +50,7 @@ ORDER = (
     "reuse",
     "gate",
     "compare",
+    "agree",
     "curves",
     "gstudy",
     "dstudy",

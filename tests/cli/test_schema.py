@@ -130,6 +130,15 @@ CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
         "aggregate",
         lambda f: [f / "answers.csv", "--method", "ratios", "--grades-by-shares", ".5,.5"],
     ),
+    "agree": (
+        "agree",
+        lambda f: [
+            f / "part.txt", next((f / "first").glob("qrels.txt*")), "--runs", f / "first" / "runs", "--metric", "P@5",
+        ],
+    ),
+    "agree on scores": ("agree", lambda f: [f / "scores.csv", f / "scores.csv"]),
+    "evaluate ties": ("evaluate", lambda f: [*runs(f), "--metric", "AP", "--model", "none", "--ties"]),
+    "evaluate bands": ("evaluate", lambda f: [*runs(f), "--metric", "AP", "--model", "none", "--bands", 2]),
     "curves": ("curves", lambda f: [*runs(f, qrels="part.txt")]),
     "compare": ("compare", lambda f: [*runs(f), "--metric", "P@5", "--rope", 0.01]),
     "compare some judgments": ("compare", lambda f: [*runs(f, qrels="part.txt"), "--metric", "DCG@5"]),
