@@ -376,6 +376,8 @@ class Withdraw(Action[Withdrawn]):
 
     def following(self, state: State, event: Withdrawn, now: float, *, is_new: bool) -> Sequence[Event]:
         """A lease of the question; the person's other leases are renewed so that it comes before them."""
+        if state.is_set_aside(self.by):
+            return ()
         is_control = event.purpose is not TaskPurpose.judgment
         if state.phase is not Phase.open or not (is_control or state.is_open(event.question, self.by, now)):
             return ()

@@ -172,6 +172,8 @@ def lease_new(
     picks
         The predictions of the pairs that the model proposed.
     """
+    if state.is_set_aside(assessor):
+        return []
     held = state.held_by(assessor, now)
     search = _Search(state, assessor, now, questions.queues, {event.question for event in held})
     tasks = _latest_tasks(state, assessor, held)

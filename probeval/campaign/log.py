@@ -66,8 +66,10 @@ from probeval.campaign.events import (
     QueriesChanged,
     QueryGuidelinesChanged,
     Released,
+    Restored,
     Revoked,
     RunsAdded,
+    SetAside,
     SignedIn,
     SignedOut,
     Skipped,
@@ -91,8 +93,8 @@ ROLLED_BACK = {"40001", "40P01"}  # PostgreSQL: serialisation failure, deadlock
 HEAD = ("number", "time", "by", "token")
 EVENTS: tuple[type[Event], ...] = (
     Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, TopicsAssigned, Leased, Released,
-    Withdrawn, Skipped, Flagged, Commented, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked, SignedIn,
-    SignedOut,
+    Withdrawn, Skipped, Flagged, Commented, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked,
+    SetAside, Restored, SignedIn, SignedOut,
 )  # fmt: skip
 
 # Events as rows
