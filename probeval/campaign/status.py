@@ -97,7 +97,7 @@ class Status(Result):
     users: Annotated[tuple[Respondent, ...], "The answers of each person about two lists, or of another kind."]
     verdicts: Annotated[
         tuple[AssessorVerdict, ...],
-        "For each assessor, how probable it is that most of their answers are given at random, by all checks together.",
+        "For each assessor, how probable it is that they are careless, by all checks together.",
     ]
     snapshot: Annotated[ModelSnapshot | None, "The latest results of the model; null before its first run."]
     behind: Annotated[int, "Judgments added, changed or withdrawn since the snapshot."]
@@ -249,7 +249,7 @@ def _advice(status: Status) -> Iterator[str]:
         yield _lateness(status)
     for verdict in status.verdicts:
         if verdict.is_careless and not verdict.set_aside:
-            yield f"{verdict} Look at their answers, and set them aside with campaign set-aside if they are."
+            yield f"{verdict} Look at their answers; campaign set-aside takes them all out."
     if status.disagreements:
         yield f"Adjudicate {counted(status.disagreements, 'pair')} on which assessors differ."
     if status.contested:

@@ -10,7 +10,7 @@ of an answer at random, an answer has the likelihood
 where :math:`p(y)` is :math:`E_\epsilon(y \mid g)` where the grade is known (gold and adjudicated pairs), its mean over
 :math:`g` given the answer of another assessor (overlap) or their own first answer (repeats), and what the model expects
 of the pair without this answer (surprise). The posterior of :math:`\lambda` is the product of all, and *careless* is
-:math:`P(\lambda > 1/2)`. See docs/theory/assessors.md.
+:math:`P(\lambda > 1/3)`. See docs/theory/assessors.md.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 __all__ = ["ALARM", "RANDOM", "AssessorVerdict", "Evidence", "Surprise", "surprise_of", "verdicts_of"]
 
 ALARM = 0.95  # P(careless) from which on an assessor is named
+DOUBTFUL = 0.5  # what the model says of comparisons is shown from here on
 CLEAR = 0.05  # P(careless) up to which an assessor is called careful
-CARELESS = 0.1  # the share of assessors, before any answer, most of whose answers are at random: as for crowd workers
+CARELESS = 0.1  # the share of careless assessors before any answer: as of crowd workers
 N = 24
 RANDOM: Floats = (np.arange(N) + 0.5) / N  # grid of the share of answers at random
 IS_CARELESS = RANDOM > 1 / 3  # who gives more than a third of their answers so is careless
@@ -81,10 +82,10 @@ class Surprise:
 
 @dataclass(frozen=True)
 class AssessorVerdict:
-    """How probable it is that most answers of an assessor are given at random, and the evidence."""
+    """How probable it is that many answers of an assessor are given at random, and the evidence."""
 
     assessor: str
-    careless: Annotated[float, "The probability that more than half of their answers do not depend on the document."]
+    careless: Annotated[float, "The probability that more than a third of their answers do not depend on the document."]
     random: Annotated[float, "The expected share of their answers that do not."]
     verdict: Annotated[
         str, "``careless`` if that probability is at least .95, ``careful`` if it is at most .05, else ``unclear``."
@@ -100,6 +101,11 @@ class AssessorVerdict:
     adjudicated: Annotated[int, "The number of their answers to pairs that an adjudicator settled."]
     surprising: Annotated[int, "The number of their other answers that the model did not expect."]
     by_chance: Annotated[float, "The number of these that chance alone gives."]
+    comparisons: Annotated[
+        float,
+        "The probability by the model that their answers about two documents are careless or reversed; null if "
+        "unknown.",
+    ]
 
     @property
     def is_careless(self) -> bool:
@@ -120,13 +126,15 @@ class AssessorVerdict:
             yield f"alpha {self.alpha:.2f} over {counted(self.shared, 'shared pair')}"
         if self.adjudicated:
             yield f"{self.overruled:,} of {self.adjudicated:,} overruled by an adjudicator"
+        if self.comparisons > DOUBTFUL:
+            yield f"comparisons that do not follow relevance (P {self.comparisons:.2f} by the model)"
         if self.surprising:
             yield f"{counted(self.surprising, 'grade')} that the model did not expect ({self.by_chance:.1f} by chance)"
 
     def __str__(self) -> str:
-        what = "most of their answers do not depend on the document"
+        what = "more than a third of their answers do not depend on the document"
         known = f": {self.evidence}" if self.evidence else ""
-        return f"{self.assessor} is {self.verdict} (P {self.careless:.2f} that {what}){known}."
+        return f"{self.assessor} is {self.verdict}{known}. P {self.careless:.2f} that {what}."
 
 
 @dataclass
@@ -267,9 +275,7 @@ def surprise_of(assessor: str, expected: Floats, given: Ints, shares: Floats) ->
     )
 
 
-def posterior_of(
-    people: Sequence[str], kinds: Sequence[Evidence], favours: Mapping[str, float]
-) -> dict[str, Floats]:
+def posterior_of(people: Sequence[str], kinds: Sequence[Evidence], favours: Mapping[str, float]) -> dict[str, Floats]:
     """The probability of each share of answers at random, by assessor, shape (share at random,).
 
     Parameters
@@ -392,7 +398,8 @@ def verdicts_of(
     kinds = [answer_evidence(work) for work in (comparers, users) if work]
     if graders:
         kinds.append(grade_evidence(state, surprises))
-    favours = {each.assessor: _odds(each.careless + each.reversed) for each in comparers if each.verdict}
+    compared = {each.assessor: each.careless + each.reversed for each in comparers if each.verdict}
+    favours = {name: _odds(careless) for name, careless in compared.items()}
     found = posterior_of(people, kinds, favours)
     return tuple(
         _verdict(
@@ -401,6 +408,7 @@ def verdicts_of(
             [each for each in (*graders, *comparers, *users) if each.assessor == name],
             next((each for each in graders if each.assessor == name), None),
             known.get(name, Surprise(name, 0, 0, 0.0)),
+            compared.get(name, float("nan")),
             state.is_set_aside(name),
         )
         for name in people
@@ -419,6 +427,7 @@ def _verdict(
     work: Sequence[CheckedWork],
     grader: Share | None,
     surprise: Surprise,
+    comparisons: float,
     is_set_aside: bool,
 ) -> AssessorVerdict:
     careless = float(weight[IS_CARELESS].sum())
@@ -438,4 +447,5 @@ def _verdict(
         overruled=0 if grader is None else grader.overruled,
         surprising=surprise.surprising,
         by_chance=surprise.by_chance,
+        comparisons=comparisons,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from probeval.campaign import Campaign
-from probeval.data import Collection, Scale, read_campaign
+from probeval.data import Collection, Scale
 
 HONEST = ("ann", "bob", "cy", "eve")
 CARELESS = "dan"
