@@ -6,12 +6,9 @@ import os
 import pickle
 import re
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import quote
 
 import cloudpickle
 import pytest
@@ -20,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from probeval.data import Collection
 from probeval.relevance import synthetic_campaign
+from tests.postgres import is_installed, postgres_server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -171,31 +169,11 @@ def put(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """A PostgreSQL server of our own, by the URL of its database; it listens on a socket in its own folder."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if not found:
+    """A PostgreSQL server of our own, by the URL of its database."""
+    if not is_installed():
         pytest.skip("PostgreSQL's server is not installed")
-    folder = Path(tempfile.mkdtemp(prefix="pg-"))
-    user: dict[str, object] = {}
-    if os.geteuid() == 0:  # the server does not run as root, but as its own user
-        shutil.chown(folder, "postgres", "postgres")
-        user = {"user": "postgres", "group": "postgres", "extra_groups": []}
-    programs, data = found[-1].parent, folder / "data"
-
-    def run(program: str, *arguments: str) -> None:
-        done = subprocess.run(
-            [programs / program, *arguments], cwd=folder, capture_output=True, text=True, check=False, **user
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    options = f"-k {folder} -c listen_addresses='' -c fsync=off"
-    try:
-        run("initdb", "-D", str(data), "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8")
-        run("pg_ctl", "-D", str(data), "-w", "-s", "-l", str(folder / "log"), "-o", options, "start")
-        yield f"postgresql://postgres@/postgres?host={quote(str(folder))}"
-        run("pg_ctl", "-D", str(data), "-w", "-s", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with postgres_server() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -41,9 +41,9 @@ LONG_EXAMPLES = {"story.py", "judging_page.py"}  # run by make validate
 
 
 def _pages() -> list[Path]:
-    """README and the pages that people wrote."""
+    """README, the manual for agents and the pages that people wrote."""
     written = [p for p in DOCS.rglob("*.md") if GENERATED not in p.parents and DOCS / "_build" not in p.parents]
-    return [ROOT / "README.md", *sorted(written)]
+    return [ROOT / "README.md", ROOT / "probeval" / "SKILL.md", *sorted(written)]
 
 
 PAGES = _pages()

@@ -184,7 +184,13 @@ class NextInputs(WorkOnParts, ChoosingByErrors, Distribution, Evidence):
             where = {"jobs": None, "scheduler": None}
         evaluation = part(self, EvaluationInputs, metric=measure, **where).run()
         return evaluation.next(
-            self.n, policy=self.policy, goal=self.goal, stop=rules, explore=self.explore, labeller=self.labeller
+            self.n,
+            policy=self.policy,
+            goal=self.goal,
+            stop=rules,
+            explore=self.explore,
+            labeller=self.labeller,
+            prices=self.prices,
         )
 
 

@@ -324,7 +324,8 @@ class ReuseInputs(Work, Scoring, Evidence):
         both = replace(campaign, runs=campaign.runs.joined(new))
         whole = self.collection(both, scale=as_scale(self.scale), reporter=self.reporter)
         choice, exact = _choose(whole, self, remarks)
-        whole = _on_judged_queries(with_reference(whole, self.reference), remarks)
+        whole = with_reference(whole, self.reference)
+        whole = _on_judged_queries(whole, remarks) if choice is None else _on_all_queries(whole, remarks)
         first, deep = campaign.runs.systems, self.depth or measured.cutoff or whole.runs.depth
         _note_answers(whole, new.systems, remarks)
         note_ideal(replace(whole, runs=whole.runs.select(first)), measured, exact, depth=deep, reporter=remarks)
@@ -381,8 +382,7 @@ def _choose(collection: Collection, given: Scoring, reporter: Reporter) -> tuple
 
 def _on_judged_queries(collection: Collection, reporter: Reporter) -> Collection:
     """The collection on the queries that have judgments."""
-    judgments = required_judgments(collection)
-    judged = set(judgments.pool.queries[judgments.pool.query[judgments.pair]])
+    judgments, judged = required_judgments(collection), _judged_queries(collection)
     kept = [query for query in collection.runs.queries if query in judged]
     missing = unanswered(collection)
     if not kept:
@@ -399,13 +399,34 @@ def _on_judged_queries(collection: Collection, reporter: Reporter) -> Collection
     return restrict(collection, kept)
 
 
+def _on_all_queries(collection: Collection, reporter: Reporter) -> Collection:
+    """The collection as it is: a model predicts queries without judgments too, as in an evaluation."""
+    if set(collection.runs.queries).isdisjoint(judged := _judged_queries(collection)):
+        return _on_judged_queries(collection, reporter)  # which says what is wrong
+    alone = len(set(collection.runs.queries) - judged)
+    if alone:
+        reporter.say(
+            f"{alone} queries of the runs have no judgment: their scores rest on the model alone, and scores by the "
+            "judgments leave them out."
+        )
+    missing = unanswered(collection)
+    if missing:
+        reporter.say(f"{len(missing)} judged queries are answered by no run and are left out.")
+    return collection
+
+
+def _judged_queries(collection: Collection) -> set[str]:
+    judgments = required_judgments(collection)
+    return set(judgments.pool.queries[judgments.pool.query[judgments.pair]])
+
+
 def _note_answers(collection: Collection, later: Sequence[str], reporter: Reporter) -> None:
     """Report later systems that lack an answer to some queries."""
     runs = collection.runs
     for system in later:
         answered = int(runs.retrieved[runs.systems.index(system)].any(axis=1).sum())
         if not answered:
-            raise DataError(f"System {system!r} answers none of the judged queries of the campaign.")
+            raise DataError(f"System {system!r} answers none of the queries of the campaign.")
         if answered < len(runs.queries):
             reporter.say(f"{system} answers {answered} of {len(runs.queries)} queries: it scores 0 on the others.")
 

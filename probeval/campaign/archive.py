@@ -7,7 +7,8 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple
 from functools import reduce
 from typing import Any
@@ -16,18 +17,38 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from probeval.arrays import Floats, Ids, objects
+from probeval.arrays import Floats, Ids, Ints, objects
 from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable, Metadata, Vectors
 from probeval.data.observers import ObserverSpec
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
-from probeval.errors import StoreError
+from probeval.errors import ProbevalError, StoreError
 
-__all__ = ["digest_of", "join_labels", "pack", "pack_labels", "pack_runs", "unpack", "unpack_labels", "unpack_runs"]
+__all__ = [
+    "digest_of",
+    "join_labels",
+    "pack",
+    "pack_labels",
+    "pack_runs",
+    "reading_part",
+    "unpack",
+    "unpack_labels",
+    "unpack_runs",
+]
 
 PARTS = "probabilities "  # an array of a source's probabilities, by the position of the source
 OBSERVER = "observer "  # the description of a source, by its name
+
+
+@contextmanager
+def reading_part() -> Iterator[None]:
+    """Around code that reads a part: whatever is wrong in it is an error of one line."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, LookupError, ValueError, TypeError, ArithmeticError, AttributeError,
+            EOFError, OSError, NotImplementedError, RecursionError, MemoryError, ProbevalError):  # fmt: skip
+        raise StoreError("A part of the store is damaged. Restore the store from a backup.") from None
 
 
 def pack(collection: Collection) -> dict[str, bytes]:
@@ -60,16 +81,16 @@ def unpack(
     packed = [part(each) for each in ("runs", *late)]
     if None in packed:
         raise StoreError(f"campaign {name!r} lacks runs: the store is damaged. Restore it from a backup.")
-    runs = reduce(Runs.joined, (unpack_runs(each) for each in packed if each is not None))
-    tables = [unpack_labels(table) for table in map(part, ["labels", *labels]) if table is not None]
+    tables = [table for table in map(part, ["labels", *labels]) if table is not None]
     metadata, vectors = part("metadata"), part("vectors")
-    return Collection(
-        name=name,
-        runs=runs,
-        metadata=None if metadata is None else _metadata(metadata),
-        labels=join_labels(tables) if tables else None,
-        vectors=None if vectors is None else _vectors(vectors),
-    )
+    with reading_part():
+        return Collection(
+            name=name,
+            runs=reduce(Runs.joined, (unpack_runs(each) for each in packed if each is not None)),
+            metadata=None if metadata is None else _metadata(metadata),
+            labels=join_labels([*map(unpack_labels, tables)]) if tables else None,
+            vectors=None if vectors is None else _vectors(vectors),
+        )
 
 
 def pack_runs(runs: Runs) -> bytes:
@@ -82,11 +103,12 @@ def pack_runs(runs: Runs) -> bytes:
 def unpack_runs(packed: bytes) -> Runs:
     """The runs in a part."""
     texts, arrays = _open(packed)
+    pool = _pool(texts, arrays)
     return Runs(
         tuple(texts["systems"]),
-        _pool(texts, arrays),
-        arrays["pairs"].astype(np.int64),
-        arrays["scores"],
+        pool,
+        _places(arrays["pairs"], -1, len(pool)),
+        _reals(arrays["scores"]),
         tuple(texts["teams"]) if "teams" in texts else None,
     )
 
@@ -107,7 +129,7 @@ def unpack_labels(packed: bytes) -> LabelTable:
     sources = tuple(texts["sources"])
     parts = {sources[int(name.removeprefix(PARTS))]: p for name, p in arrays.items() if name.startswith(PARTS)}
     observers = {s: ObserverSpec(*texts[f"{OBSERVER}{s}"]) for s in sources if f"{OBSERVER}{s}" in texts}
-    return LabelTable(_pool(texts, arrays), sources, arrays["values"], parts, observers)
+    return LabelTable(_pool(texts, arrays), sources, _reals(arrays["values"]), parts, observers)
 
 
 def join_labels(tables: Sequence[LabelTable]) -> LabelTable:
@@ -147,6 +169,8 @@ def _join_probabilities(pool: Pool, tables: Sequence[LabelTable], source: str) -
 
 def _metadata(packed: bytes) -> Metadata:
     texts, _ = _open(packed)
+    if len({*map(len, texts.values())}) != 1:
+        raise ValueError("each document has a group")
     groups = {name.removeprefix("group "): values for name, values in texts.items() if name != "docs"}
     return Metadata(texts["docs"], groups)
 
@@ -176,8 +200,27 @@ def _positions(pool: Pool) -> dict[str, NDArray[Any]]:
 
 
 def _pool(texts: Mapping[str, Ids], arrays: Mapping[str, NDArray[Any]]) -> Pool:
-    positions = (arrays[name].astype(np.int64) for name in ("query", "doc"))
-    return Pool(texts["pool queries"], texts["pool docs"], *positions)
+    queries, docs = texts["pool queries"], texts["pool docs"]
+    query, doc = _places(arrays["query"], 0, len(queries)), _places(arrays["doc"], 0, len(docs))
+    pool = Pool(queries, docs, query, doc)
+    if np.any(np.diff(pool.key) <= 0) or any(np.any(ids[1:] <= ids[:-1]) for ids in (queries, docs)):
+        raise ValueError("pairs and ids are in rising order")
+    return pool
+
+
+def _places(given: NDArray[Any], lowest: int, end: int) -> Ints:
+    """Positions from the lowest to before the end."""
+    places = given.astype(np.int64)
+    if np.any((places < lowest) | (places >= end)) or np.any(places != given):
+        raise ValueError("positions of nothing")
+    return places
+
+
+def _reals(given: NDArray[Any]) -> Floats:
+    """Real numbers."""
+    if given.dtype.kind not in "fiu":
+        raise ValueError("expected real numbers")
+    return given.astype(np.float64)
 
 
 def _bundle(texts: Mapping[str, Iterable[str]], arrays: Mapping[str, NDArray[Any]]) -> bytes:
@@ -192,13 +235,6 @@ def _bundle(texts: Mapping[str, Iterable[str]], arrays: Mapping[str, NDArray[Any
 
 
 def _open(packed: bytes) -> tuple[dict[str, Ids], dict[str, NDArray[Any]]]:
-    try:
-        return _unzipped(packed)
-    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, OSError):
-        raise StoreError("A part of the store is damaged. Restore the store from a backup.") from None
-
-
-def _unzipped(packed: bytes) -> tuple[dict[str, Ids], dict[str, NDArray[Any]]]:
     arrays = {}
     with zipfile.ZipFile(io.BytesIO(packed)) as bundle:
         texts = {name: objects(values) for name, values in json.loads(bundle.read("texts.json")).items()}
@@ -206,6 +242,8 @@ def _unzipped(packed: bytes) -> tuple[dict[str, Ids], dict[str, NDArray[Any]]]:
             if name.endswith(".npy"):
                 with bundle.open(name) as file:
                     arrays[name.removesuffix(".npy")] = np.lib.format.read_array(file, allow_pickle=False)
+    if not all(isinstance(text, str) for name, ids in texts.items() if not name.startswith(OBSERVER) for text in ids):
+        raise TypeError("ids are text")
     return texts, arrays
 
 

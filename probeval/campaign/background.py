@@ -169,7 +169,7 @@ class Refresher:
         if not self._forecasts.is_free:
             if begun is not None and forecast_is_moot(begun, state, snapshot):
                 self._forecasts.end()
-        elif forecast_is_due(snapshot, state.settings) and (begun is None or begun.changed < state.changed):
+        elif forecast_is_due(snapshot, state) and (begun is None or begun.changed < state.changed):
             self._foreseen = state
             self._forecasts.begin(forecast, *self._campaign.address)
 

@@ -57,7 +57,7 @@ from probeval.campaign.log import Log, Store
 from probeval.campaign.parsing import as_name, as_owners, as_texts
 from probeval.campaign.people import People
 from probeval.campaign.questions import GRADE, Question, as_question, kind_of
-from probeval.campaign.runner import ModelRunner
+from probeval.campaign.runner import ModelRunner, forecast_is_due
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot, TargetForecast
 from probeval.campaign.state import State, concerns_models
@@ -617,12 +617,13 @@ class Campaign(Described):
             now=self._log.clock(),
             snapshot=snapshot,
             missing=[] if snapshot is None else self._missing(snapshot),
-            curve=[(point["judged"], point["progress"]) for point in self.curve()],
+            curve=[(point["judged"], point["progress"]) for point in self.curve() if point["number"] >= state.ruled],
         )
 
     def curve(self) -> list[dict[str, Any]]:
-        """Time, judged pairs, confidence and progress of every snapshot, in order."""
-        return self._log.store.curve(self._log.key)
+        """Time, judged pairs, confidence and progress of every snapshot since the goal or the runs last changed."""
+        aimed = self.state.aimed
+        return [point for point in self._log.store.curve(self._log.key) if point["number"] >= aimed]
 
     def judging_state(self) -> JudgingState:
         """Relevance, scores and ranking given the judgments so far. Runs the model."""
@@ -690,6 +691,12 @@ class Campaign(Described):
         if found is not None:
             self._log.add_snapshot(replace(latest, time=self._log.clock(), forecast=found))
         return found
+
+    @property
+    def forecast_is_due(self) -> bool:
+        """Whether a forecast is worth making: there is none for this target, or many judgments came since."""
+        state, snapshot = self.state, self._log.snapshot
+        return self.has_runs and snapshot is not None and forecast_is_due(snapshot, state)
 
     @property
     def is_behind(self) -> bool:

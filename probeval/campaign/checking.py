@@ -107,9 +107,8 @@ def _faults(store: Store, key: int, name: str) -> Iterator[str]:
     for row in rows:
         try:
             events.append(decode(row))
-        except (ProbevalError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            why = str(error) if row["kind"] in event_classes() else f"unknown kind {row['kind']!r}"
-            yield f"event {row['number']} cannot be read: {why:.100}"
+        except StoreError as error:
+            yield str(error)
     yield from _broken_parts(store, key, events)
     try:
         state = fold(State(), events)

@@ -461,8 +461,9 @@ def export_rows(state: State) -> list[dict[str, Any]]:
         else:
             rows += [_row(j) for _, j in sorted(latest.items())]
     for question in sorted(question for question in state.answers if question.kind == GRADE):
-        others = {(a.by, a.purpose): a for a in state.answers[question] if not a.counts}
-        rows += [_row(cast("Judged", answer)) for _, answer in sorted(others.items())]
+        aside = {who: answer for who, answer in state.made(question).items() if not answer.counts}
+        others = [*sorted(state.checks(question).items()), *sorted(aside.items())]
+        rows += [_row(cast("Judged", answer)) for _, answer in others]
     return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 
-from probeval.campaign.events import TaskPurpose
 from probeval.campaign.questions import COMPARISON, GRADE, Pair, kind_of
 from probeval.campaign.state import State
-from probeval.display import Table
+from probeval.display import Table, counted
 from probeval.errors import CampaignError, did_you_mean
 from probeval.results import Result, frame
 
@@ -64,8 +63,13 @@ class GoldList(Result):
         return (pairs, Table(frame(self.orders, GoldOrder), "Gold comparisons")) if self.orders else (pairs,)
 
     def sentences(self) -> tuple[str, ...]:
-        """The number of gold pairs, of those that count as judged, of gold comparisons, and a missing share, if any."""
-        found = [f"{len(self.pairs):,} gold pairs; {sum(p.retrieved for p in self.pairs):,} of them count as judged."]
+        """The gold pairs, how many were asked and how many count as judged; comparisons; a missing share, if any."""
+        asked, answers = sum(pair.answers > 0 for pair in self.pairs), sum(pair.answers for pair in self.pairs)
+        right = f": {sum(pair.right for pair in self.pairs):,} of {counted(answers, 'answer')} right" if answers else ""
+        found = [
+            f"{counted(len(self.pairs), 'gold pair')}, {asked:,} of them asked so far{right}.",
+            f"{sum(pair.retrieved for pair in self.pairs):,} of them count as judged.",
+        ]
         if self.orders:
             found.append(f"{len(self.orders):,} gold comparisons.")
         if (self.pairs or self.orders) and not self.gold_share:
@@ -77,7 +81,7 @@ def gold_of(state: State, retrieved: Collection[Pair]) -> GoldList:
     """The gold questions and their answers, from the state and the pairs that some run retrieves."""
     pairs, orders = list[GoldPair](), list[GoldOrder]()
     for question, known in sorted(state.gold.items(), key=lambda each: each[0]):
-        given = [a for a in state.checks(question).values() if a.purpose is TaskPurpose.gold]
+        given = state.gold_answers(question)
         right = sum(kind_of(question.kind).is_right(answer, known, state.settings) for answer in given)
         if question.kind == GRADE:
             (pair,), grades = question.pairs, [cast("Judged", answer).grade for answer in given]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import secrets
 import sqlite3
 import threading
@@ -30,7 +31,7 @@ from probeval.errors import ProbevalError, StoreError, did_you_mean
 
 try:  # the first module of campaigns that needs it
     import sqlalchemy as sa
-    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.exc import DBAPIError, MultipleResultsFound, NoResultFound, StatementError
     from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 except ImportError:
     raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
@@ -65,6 +66,7 @@ from probeval.campaign.events import (
     PhaseChanged,
     QueriesChanged,
     QueryGuidelinesChanged,
+    QuestionEvent,
     Released,
     Restored,
     Revoked,
@@ -137,14 +139,28 @@ def decode(row: Mapping[str, Any]) -> Event:
     >>> decode(encode(event)) == event
     True
     """
+    try:
+        return _event_of(row)
+    except (ProbevalError, ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
+        known = row["kind"] in event_classes()
+        why = f"{type(error).__name__}: {error}" if known else f"unknown kind {row['kind']!r}"
+        raise StoreError(f"event {row['number']} cannot be read ({why:.100})") from None
+
+
+def _event_of(row: Mapping[str, Any]) -> Event:
     body, kind = json.loads(row["body"]), row["kind"]
+    if "\\ud" in row["body"].lower():  # half of a character, unless its other half follows
+        json.dumps(body, ensure_ascii=False).encode()
     if kind in EARLIER:
         kind, body = EARLIER[kind](kind, body)
-    event, given = event_classes()[kind], {name: row[name] for name in HEAD} | body
-    unknown = given.keys() - event.__dataclass_fields__.keys()
+    given = {name: row[name] for name in HEAD} | body
+    unknown = given.keys() - event_classes()[kind].__dataclass_fields__.keys()
     if unknown:
         raise TypeError(f"unknown field {min(unknown)}")
-    return msgspec.convert(given, event)
+    event = msgspec.convert(given, event_classes()[kind])
+    if isinstance(event, QuestionEvent):
+        _ = event.question  # its documents are those of its kind
+    return event
 
 
 # Events of schemas 1 and 2
@@ -314,6 +330,8 @@ def _add_digests(connection: sa.Connection) -> None:
     for part in connection.execute(sa.select(PART.c.campaign, PART.c.name)).all():
         mine_too = (PART.c.campaign == part.campaign) & (PART.c.name == part.name)
         content = connection.execute(sa.select(PART.c.content).where(mine_too)).scalar_one()
+        if not isinstance(content, bytes):
+            raise StoreError(f"the part {part.name!r} is damaged. Restore the store from a backup.")
         connection.execute(sa.update(PART).where(mine_too).values(digest=digest_of(content)))
 
 
@@ -518,7 +536,10 @@ class Store:
                 if kept is None:
                     kept = secrets.token_urlsafe(32).encode()
                     self._add_parts(connection, campaign, {PAGE_SECRET: kept})
-        return kept.decode()
+        try:
+            return kept.decode("ascii")
+        except UnicodeDecodeError:
+            raise StoreError(f"{self.name}: {DAMAGED}") from None
 
     def add_snapshot(self, campaign: int, row: Mapping[str, Any]) -> None:
         """Add a snapshot; older ones keep only their figures."""
@@ -526,7 +547,7 @@ class Store:
         with self._writing() as connection:
             self._hold(connection, campaign)
             newest = connection.execute(sa.select(sa.func.max(SNAPSHOT.c.number)).where(mine)).scalar()
-            if newest is not None and newest > row["number"]:
+            if isinstance(newest, int) and newest > row["number"]:
                 return  # another process has added a newer one
             connection.execute(sa.delete(SNAPSHOT).where(mine & (SNAPSHOT.c.number == row["number"])))
             connection.execute(sa.update(SNAPSHOT).where(mine).values(body=None))
@@ -552,7 +573,7 @@ class Store:
         mine = sa.select(*figures).where(SNAPSHOT.c.campaign == campaign).order_by(SNAPSHOT.c.number)
         with self._reading() as connection:
             rows = [dict(row) for row in connection.execute(mine).mappings()]
-        if not all(isinstance(value, (int, float)) for row in rows for value in row.values()):
+        if not all(isinstance(value, (int, float)) and math.isfinite(value) for row in rows for value in row.values()):
             raise StoreError(f"{self.name}: {DAMAGED}")
         return rows
 
@@ -729,6 +750,8 @@ class Store:
             if getattr(error.orig, "sqlstate", None) in ROLLED_BACK:
                 raise _TryAgainError from None
             raise StoreError(f"{self.name}: {reason_of(error, opened=self._identity is not None)}") from None
+        except (StatementError, MultipleResultsFound, NoResultFound):  # a value of another type, a row twice or missing
+            raise StoreError(f"{self.name}: {DAMAGED}") from None
 
     def _hold(self, connection: sa.Connection, campaign: int) -> None:
         """Lock the campaign for writing; in SQLite the transaction already has."""
@@ -756,12 +779,10 @@ class Store:
     def _decoded(self, row: Mapping[str, Any]) -> Event:
         try:
             return decode(row)
-        except (ProbevalError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            known = row["kind"] in event_classes()
-            why = f"{type(error).__name__}: {error}" if known else f"unknown kind {row['kind']!r}"
+        except StoreError as error:
             raise StoreError(
-                f"{self.name}: event {row['number']} cannot be read ({why:.100}). It is damaged, written by a newer "
-                "probeval, or of a kind of question of one's own: restore a backup, update probeval, or --import it."
+                f"{self.name}: {error}. It is damaged, written by a newer probeval, or of a kind of question of one's "
+                "own: restore a backup, update probeval, or --import it."
             ) from None
 
     @staticmethod

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from probeval.campaign.archive import reading_part
 from probeval.campaign.assessors import tendencies
 from probeval.campaign.candidates import seconds_per_answer
 from probeval.campaign.questions import COMPARISON, Pair, Question, graded, kind_of
@@ -22,7 +23,7 @@ from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.relevance import Card, Hierarchical, choose_model
 from probeval.relevance.surprise import LeftOut, SurprisingGrades, surprising_grades
-from probeval.selection import Pick
+from probeval.selection import Goal, Pick
 from probeval.selection.pairs import ASK
 from probeval.selection.topics import PER_TOPIC
 from probeval.streams import Purpose, stream
@@ -113,11 +114,12 @@ class ModelRunner:
             time=now,
             fresh=self._fresh,
             judged=judged.scores.judged + len(state.counted_answers),
-            confidence=ranking.confidence,
+            confidence=judged.confidence,
             expected_tau=ranking.expected_tau,
             reached=check.reached,
             reasons=tuple(check.reasons),
             progress=check.progress,
+            figures=check.figures,
             systems=ranking.at(LEVEL).systems,
             labels=_trusted(judged, last),
             surprising=surprising,
@@ -138,18 +140,20 @@ class ModelRunner:
         )
 
     def forecast(self, state: State) -> TargetForecast | None:
-        """The expected rise of confidence by grades until the stopping rule's target; None without such a target.
+        """The expected rise of the goal's confidence by grades until the rule's target; None if it has no such target.
 
         It takes from seconds to a minute.
         """
         from probeval.simulation.forecast import forecast
 
-        target = target_confidence(state.settings.rule_to_stop)
-        if target is None or state.settings.ask != "grades":
+        judged, target = self.judging_state(state), target_confidence(state.settings.rule_to_stop)
+        if target is None or state.settings.ask != "grades" or judged.goal.about_labels:
             return None
-        judged = self.judging_state(state)
+        goal = judged.goal.confidence
         rng = stream(state.settings.seed, Purpose.FORECAST)
-        ahead = forecast(judged, target=max(0.5, target), paths=PATHS, lasts=0, most=LOOK_AHEAD, rng=rng)
+        ahead = forecast(
+            judged, target=max(0.5, target), paths=PATHS, lasts=0, most=LOOK_AHEAD, confidence=goal, rng=rng
+        )
         needed = ahead.needed(target, lasts=0)
         return TargetForecast(
             target=target,
@@ -158,6 +162,7 @@ class ModelRunner:
             lower=needed["lower"],
             upper=needed["upper"],
             points=tuple(ForecastPoint(p.judged, p.confidence, p.lower, p.upper) for p in ahead.steps),
+            number=state.number,
         )
 
     def _tendencies(self, state: State) -> tuple[Tendency, ...]:
@@ -172,12 +177,7 @@ class ModelRunner:
         judged = self.judging_state(state)
         leases = sorted(state.picks.values(), key=lambda lease: lease.number)
         at = judged.judging.pool.locate([lease.query for lease in leases], [lease.documents[0] for lease in leases])
-        systems = len(judged.judging.collection.runs.systems)  # a pick from before late runs has fewer
-        chosen = [
-            (int(pair), lease.pick)
-            for pair, lease in zip(at, leases, strict=True)
-            if pair >= 0 and lease.pick and len(lease.pick.scores) in (0, systems)
-        ]
+        chosen = [(int(pair), lease.pick) for pair, lease in zip(at, leases, strict=True) if pair >= 0 and lease.pick]
         return audit(judged, chosen)
 
     def _judging(self, state: State) -> Judging:
@@ -201,7 +201,8 @@ class ModelRunner:
     def _model(self, setup: Setup, collection: Collection) -> Predicts:
         if self._card is None:
             return choose_model(setup.model, collection, scale=setup.scale).model
-        return Card.from_dict(json.loads(self._card)).model
+        with reading_part():
+            return Card.from_dict(json.loads(self._card)).model
 
 
 class _Proposed(NamedTuple):
@@ -352,12 +353,15 @@ def _uncertainty(judged: JudgingState) -> dict[str, float]:
     return {str(query): float(value) for query, value in zip(scores.queries, spread, strict=True)}
 
 
-def forecast_is_due(snapshot: ModelSnapshot, setup: Setup) -> bool:
+def forecast_is_due(snapshot: ModelSnapshot, state: State) -> bool:
     """Whether a forecast is worth making: none yet for this target, or many judgments since."""
-    target, last = target_confidence(setup.rule_to_stop), snapshot.forecast
-    if target is None or setup.ask != "grades" or snapshot.reached or snapshot.judged < FORECAST_FROM:
+    setup, target = state.settings, target_confidence(state.settings.rule_to_stop)
+    if target is None or setup.ask != "grades" or Goal.parse(setup.goal).about_labels:
         return False
-    if last is None or last.target != target:
+    if snapshot.reached or snapshot.judged < FORECAST_FROM or snapshot.number < state.aimed:
+        return False
+    last = snapshot.forecast_for(target, state.aimed)
+    if last is None:
         return True
     return snapshot.judged - last.judged >= max(FORECAST_FROM, FORECAST_AGAIN * last.judged)
 
@@ -369,7 +373,7 @@ def forecast_is_moot(begun: State, now: State, snapshot: ModelSnapshot) -> bool:
     """
     before, after = (sum(state.asked.values()) for state in (begun, now))
     grown = after - before >= max(FORECAST_FROM, before)
-    return grown or snapshot.reached or begun.settings != now.settings or begun.pooled != now.pooled
+    return grown or snapshot.reached or begun.settings != now.settings or begun.aimed != now.aimed
 
 
 def _more(before: PairAnswers | None, after: PairAnswers | None) -> bool:

@@ -18,9 +18,11 @@ from probeval.results import HIDDEN, key
 from probeval.selection.stopping import Stopping
 from probeval.selection.topics import check_stay, check_topics
 
-__all__ = ["LEASE", "Setup"]
+__all__ = ["ABOUT_RULE", "COMPARED", "LEASE", "Setup"]
 
 LEASE = 900.0  # seconds
+COMPARED = ("goal", "metric", "rope", "depth")  # the settings that decide what the confidence is of
+ABOUT_RULE = ("stopping", *COMPARED)  # those that decide when judging stops
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -24,8 +24,9 @@ from probeval.relevance.surprise import SurprisingGrades
 from probeval.results import Result, frame, plain
 from probeval.scores.compare import RankedSystem
 from probeval.scores.scores import INDEPENDENT
-from probeval.selection import AuditReport, Pick, Stopping
+from probeval.selection import AuditReport, Pick, Stopping, StoppingFigure
 from probeval.selection.rules import CONFIDENCE
+from probeval.selection.stopping import stated
 from probeval.selection.topics import Queue
 
 __all__ = [
@@ -63,6 +64,7 @@ class TargetForecast:
     lower: Annotated[float, "The lower end of its 90% interval."]
     upper: Annotated[float, "The upper end of its 90% interval."]
     points: Annotated[tuple[ForecastPoint, ...], "The trajectory."]
+    number: Annotated[int, "The last event of the log that it includes; 0 in stores of earlier versions."] = 0
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> TargetForecast:
@@ -87,7 +89,9 @@ class ModelSnapshot(Result):
     number: Annotated[int, "The last event of the log that it includes."]
     time: Annotated[float, "The time of the computation, in seconds since 1970."]
     judged: Annotated[int, "Pairs of the pool that had a grade, and answers about two documents."]
-    confidence: Annotated[float, "The mean confidence over pairs of systems."]
+    confidence: Annotated[
+        float, "The mean confidence over the comparisons of the goal: all pairs of systems, for a ranking."
+    ]
     expected_tau: Annotated[float, "The expected Kendall's tau of the ranking."]
     reached: Annotated[bool, "Whether the stopping rule is met."]
     reasons: Annotated[tuple[str, ...], "Why it is met."]
@@ -131,6 +135,10 @@ class ModelSnapshot(Result):
     # What the model expected of the grades of each assessor; looked for again as often as surprising grades.
     surprise: tuple[Surprise, ...] = ()
     uses_answers: bool = True
+    figures: Annotated[
+        tuple[StoppingFigure, ...],
+        "The figures of the model that the stopping rule tests, each beside its target; empty for a budget alone.",
+    ] = ()
     # Whether the fit began anew: one that begins with the fit before it may differ in the third decimal.
     fresh: bool = False
     independent: Annotated[
@@ -158,7 +166,17 @@ class ModelSnapshot(Result):
         return frame(self.systems, RankedSystem)
 
     def _headline(self) -> str:
-        return f"{self.judged:,} pairs judged, confidence {self.confidence:.3f}{self.caveat}"
+        return f"{self.judged:,} pairs judged, {self.stated}{self.caveat}"
+
+    def forecast_for(self, target: float | None, aimed: int) -> TargetForecast | None:
+        """The forecast, if it is for this target and of what the confidence is of since event ``aimed``."""
+        found = self.forecast
+        return found if found is not None and found.target == target and found.number >= aimed else None
+
+    @property
+    def stated(self) -> str:
+        """What the stopping rule tests, beside its targets; the confidence if it tests nothing of the model."""
+        return stated(self.figures, self.confidence)
 
     @property
     def caveat(self) -> str:
@@ -215,6 +233,7 @@ class ModelSnapshot(Result):
         rest["surprise"] = tuple(
             Surprise(**{**one, "log_likelihood": tuple(one["log_likelihood"])}) for one in rest.get("surprise", ())
         )
+        rest["figures"] = tuple(StoppingFigure(**one) for one in rest.get("figures", ()))
         rest["comparisons"] = tuple(map(as_question, rest.get("comparisons", ())))
         rest["comparison_values"] = tuple(rest.get("comparison_values", ()))
         return cls(**{name: row[name] for name in HEAD}, **rest)

@@ -49,7 +49,7 @@ from probeval.campaign.events import (
 from probeval.campaign.kinds.comparison import Compared, ComparisonAdjudicated
 from probeval.campaign.kinds.grade import Adjudicated, Judged
 from probeval.campaign.questions import COMPARISON, GRADE, Pair, Question, kind_of
-from probeval.campaign.setup import Setup
+from probeval.campaign.setup import ABOUT_RULE, COMPARED, Setup
 from probeval.data.answers import PairAnswers
 from probeval.data.judgments import Judgments
 from probeval.display import Record
@@ -249,8 +249,14 @@ class State(Record):
     runs
         The additions of late runs, in order.
     pooled
-        The number of the last event that changed the runs, the depth or the measure: predictions made before it are of
-        another pool or measure.
+        The number of the last event that changed the depth or the measure: predictions made before it are of another
+        pool or measure. Late runs leave the predictions of the others as they are.
+    aimed
+        The number of the last event that changed what the confidence is of: the goal, the measure, the rope, the depth
+        or the runs. Forecasts from before it are of something else.
+    ruled
+        The number of the last event that changed this or the stopping rule: progress from before it is of another
+        target.
     phase_change
         The latest pause, closing or the like; None if there was none.
     access
@@ -287,6 +293,8 @@ class State(Record):
     imports: tuple[Imported, ...] = ()
     runs: tuple[RunsAdded, ...] = ()
     pooled: int = 0
+    aimed: int = 0
+    ruled: int = 0
     phase_change: PhaseChanged | None = None
     access: Access = field(default_factory=Access)
     tokens: Mapping[str, Event] = field(default_factory=dict)
@@ -339,6 +347,11 @@ class State(Record):
     def set_aside(self) -> tuple[str, ...]:
         """Those whose answers are set aside, by name."""
         return tuple(sorted(filter(self.is_set_aside, self.standing)))
+
+    def gold_answers(self, question: Question) -> list[Answered]:
+        """Each assessor's latest answer to a question that was gold for them."""
+        answers = self.answers.get(question, ())
+        return [*{answer.by: answer for answer in answers if answer.purpose is TaskPurpose.gold}.values()]
 
     def is_known(self, question: Question) -> bool:
         """Whether the question has an answer that counts, or is settled."""
@@ -582,10 +595,13 @@ class _Draft:
             case Commented():
                 self.append("comments", event.pair, event)
             case Created() | Changed():
-                if self.now.setup is not None and any(
-                    getattr(self.now.setup, name) != getattr(event.setup, name) for name in ("metric", "depth")
-                ):
+                before, after = self.now.setup, event.setup
+                if before is not None and (before.metric, before.depth) != (after.metric, after.depth):
                     self.repool()
+                differ = {n for n in ABOUT_RULE if before is None or getattr(before, n) != getattr(after, n)}
+                if differ:
+                    aimed = self.now.aimed if differ.isdisjoint(COMPARED) else self.now.number
+                    self.now = replace(self.now, aimed=aimed, ruled=self.now.number)
                 self.now = replace(self.now, setup=event.setup)
                 for question in self.seen("answers"):
                     self.update_waiting(question)
@@ -603,8 +619,7 @@ class _Draft:
             case Imported():
                 self.now = replace(self.now, imports=(*self.now.imports, event))
             case RunsAdded():
-                self.repool()
-                self.now = replace(self.now, runs=(*self.now.runs, event))
+                self.now = replace(self.now, runs=(*self.now.runs, event), aimed=event.number, ruled=event.number)
             case PhaseChanged():
                 self.now = replace(self.now, phase_change=event)
             case SetAside() | Restored():

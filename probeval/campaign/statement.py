@@ -11,13 +11,14 @@ import pandas as pd
 
 from probeval.campaign.events import Answered, Changed, Created, Event, Phase, Restored, SetAside
 from probeval.campaign.history import changed_settings, history
+from probeval.campaign.setup import ABOUT_RULE
 from probeval.campaign.snapshot import target_confidence
 from probeval.campaign.status import Status
 from probeval.display import Table, counted, fact_table, moment
 from probeval.results import Result, frame, key
 from probeval.scores import Verdict
 from probeval.scores.compare import RankedSystem
-from probeval.selection import AuditReport, Goal, Stopping
+from probeval.selection import AuditReport, Goal, Stopping, StoppingFigure
 
 if TYPE_CHECKING:
     from probeval.selection import JudgingState
@@ -29,7 +30,6 @@ APPEAL = (
     "then settled by an adjudicator, with the reason; the log keeps both, and the scores follow."
 )
 PRIVATE = {"created", "invited", "revoked", "topics"}  # kinds of events that are not shown: who judges what
-ABOUT_RULE = {"stopping", "goal", "metric", "rope", "depth"}  # the settings that decide when judging stops
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,7 @@ class Statement(Result):
     reached: Annotated[bool, "Whether the stopping rule is met."]
     reasons: Annotated[tuple[str, ...], "Why it is met."]
     values: Annotated[Mapping[str, float], "The figure of each rule now, by name."]
+    tested: Annotated[tuple[StoppingFigure, ...], "Those that the model states, each beside its target."]
     judged: Annotated[int, "The pairs of the pool with a grade."]
     pool: Annotated[int, "The pairs of the pool."]
     answers: Annotated[int, "The answers to other questions."]
@@ -106,11 +107,6 @@ class Statement(Result):
     def comparisons(self) -> int:
         """The comparisons of two systems."""
         return self.decided + self.tied + len(self.undecided)
-
-    @property
-    def figures(self) -> str:
-        """The figures that the rule tests, as they are now."""
-        return ", ".join(f"{name} {value:.4g}" for name, value in self.values.items())
 
     @property
     def allowed(self) -> str:
@@ -194,7 +190,8 @@ class Statement(Result):
         if self.reached:
             return f"{state}. The rule is met: {'; '.join(self.reasons)}."
         ended = "was closed before the rule was met" if self.phase is Phase.closed else f"is {self.phase}"
-        return f"The campaign {ended}: {self.rule} asked for, {self.figures or 'nothing'} reached."
+        figures = [*map(str, self.tested)] or [f"{name} {value:.4g}" for name, value in self.values.items()]
+        return f"The campaign {ended}: {self.rule} asked for, {', '.join(figures) or 'nothing'} reached."
 
     def of_decisions(self) -> str:
         """What is decided and what is not."""
@@ -262,6 +259,7 @@ def statement_of(
         reached=check.reached,
         reasons=check.reasons,
         values=check.values,
+        tested=check.figures,
         judged=status.judged,
         pool=status.pool,
         answers=status.answers,
@@ -314,7 +312,7 @@ def _changes(log: Sequence[Event]) -> tuple[LoggedChange, ...]:
     for event in log:
         entry, of_rule = shown.get(event.number), False
         if isinstance(event, (Created, Changed)):
-            of_rule = before is not None and not ABOUT_RULE.isdisjoint(changed_settings(before, event.setup))
+            of_rule = before is not None and not changed_settings(before, event.setup).keys().isdisjoint(ABOUT_RULE)
             before = event.setup
         if entry is not None and event.time > created:
             what = "all answers of one person" if isinstance(event, (SetAside, Restored)) else entry.what

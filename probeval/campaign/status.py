@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -75,12 +75,17 @@ class Status(Result):
     guideline: Annotated[int, "The version of the guideline; 0 if there is none."]
     events: Annotated[int, "The number of events in the log."]
     pool: Annotated[int, "Pairs of the pool; of a study with users, pairs of lists."]
-    judged: Annotated[int, "Those of them with a grade, or an answer."]
-    judgments: Annotated[int, "Current judgments, of other pairs too."]
+    judged: Annotated[int, "Those of them with a grade that counts, or an answer."]
+    judgments: Annotated[int, "Current judgments: judged - known + further + outside + undecided."]
+    known: Annotated[int, "Judged pairs whose grade is known or adjudicated without any judgment."]
+    further: Annotated[int, "Judgments of pairs of the pool besides the first of each."]
+    outside: Annotated[int, "Judgments of pairs outside the pool."]
+    undecided: Annotated[int, "Pairs of the pool that do not count as judged because their assessors differ."]
     answers: Annotated[int, "Current answers about two documents."]
     preferences: Annotated[int, "Answers with a choice."]
     magnitudes: Annotated[int, "Answers with numbers."]
     gold: Annotated[int, "Pairs with a known grade."]
+    gold_asked: Annotated[int, "Those of them that an assessor has been asked about and answered."]
     gold_orders: Annotated[int, "Comparisons with a known answer."]
     adjudicated: Annotated[int, "Pairs that are settled other than as gold."]
     settled: Annotated[int, "Comparisons whose answer is settled."]
@@ -132,9 +137,69 @@ class Status(Result):
         return self.snapshot is not None and self.snapshot.reached and not self.behind
 
     @property
+    def aim(self) -> str:
+        """The stopping rule, and the goal where it is not the whole ranking."""
+        goal = "" if self.setup.goal == "ranking" else f" for {self.setup.goal}"
+        return f"{self.setup.stopping}{goal}"
+
+    @property
     def made(self) -> int:
         """What was judged: pairs of the pool with a grade, and answers to other questions."""
         return self.answers if self.setup.ask not in ASK else self.judged + self.answers
+
+    @property
+    def ends(self) -> tuple[int, int, int] | None:
+        """The judged pairs and answers when the target is met, and the ends of the interval; None if unknown."""
+        if self.left is None:
+            return None
+        lower, upper = (self.left if end is None else end for end in (self.left_lower, self.left_upper))
+        return self.made + self.left, self.made + lower, self.made + upper
+
+    @property
+    def outlook(self) -> str:
+        """The judgments that the target still takes, in a few words; empty if unknown."""
+        if self.left is None:
+            return ""
+        between = "" if self.left_lower is None else f" ({self.left_lower:,} to {self.left_upper:,})"
+        return f"about {counted(self.left, 'judgment')} more{between}"
+
+    @property
+    def given(self) -> str:
+        """From how many judgments pairs are judged, and why that is another number; empty if it is the same."""
+        reasons = (
+            (self.known, f"{counted(self.known, 'pair')} without a judgment, the grade being known or adjudicated"),
+            (self.further, f"{counted(self.further, 'further judgment')} of the same pairs"),
+            (self.outside, f"{counted(self.outside, 'judgment')} of pairs outside the pool"),
+            (self.undecided, f"{counted(self.undecided, 'pair')} not counted, as assessors differ"),
+        )
+        why = "; ".join(reason for n, reason in reasons if n)
+        return f"from {counted(self.judgments, 'judgment')} ({why})" if why else ""
+
+    @property
+    def count(self) -> str:
+        """How many pairs are judged, and why that is not the number of judgments, if it is not."""
+        return f"{self.judged:,} of {self.pool:,} pairs judged {self.given}".rstrip()
+
+    def standing(self) -> Iterator[str]:
+        """What the stopping rule tests, beside its targets, and what the target still takes."""
+        snapshot = self.snapshot
+        if snapshot is None:
+            yield "The model has not run yet."
+            return
+        since = f", {counted(self.behind, 'change')} ago" if self.behind else ""
+        said = f"{snapshot.stated}, expected tau {snapshot.expected_tau:.3f}{since}{snapshot.caveat}."
+        yield f"{said[0].upper()}{said[1:]}"
+        if snapshot.reached and self.way is not None:
+            since = f", before the last {counted(self.behind, 'judgment')}" if self.behind else ""
+            yield f"Target met: {'; '.join(snapshot.reasons)}{since}."
+        elif self.left is not None:
+            hours = self.left * self.seconds / 3600
+            pace = "" if np.isnan(hours) else f", {hours:.1f} hours at the current pace"
+            yield f"Target {self.aim}: {self.outlook}{pace}."
+        elif self.way is not None:
+            yield f"Target {self.aim}: {self.way:.0%} of the way; how many more judgments it takes is not known yet."
+        else:
+            yield f"Target {self.aim}: the model has not run since it changed."
 
     @key
     def advice(self) -> tuple[str, ...]:
@@ -158,8 +223,10 @@ class Status(Result):
         }
         if self.users or setup.ask == "lists":
             about = {"measure": setup.metric, "scale": setup.scale, "questions": self.pool, "answers": self.answers}
+        if setup.goal != "ranking":
+            about["goal"] = setup.goal
         if self.snapshot is not None:
-            about["confidence"] = f"{self.snapshot.confidence:.3f}{self.snapshot.caveat}"
+            about["so far"] = f"{self.snapshot.stated}{self.snapshot.caveat}"
         found = [Table(fact_table(about), self._headline())]
         if self.assessors:
             columns = [*WORK, *CHECKED] if any(each.gold or each.repeats for each in self.assessors) else [*WORK]
@@ -190,7 +257,7 @@ def _progress(status: Status) -> Iterator[str]:
     if status.phase is not Phase.open:
         why = f" ({status.phase_reason})" if status.phase_reason else ""
         yield f"The campaign is {status.phase}{why}: no pairs are given out, and no judgments are taken."
-    yield f"{status.judged:,} of {status.pool:,} pairs judged, {status.leased:,} leased now."
+    yield f"{status.count}, {status.leased:,} leased now."
     if setup.ask not in ASK:
         yield f"Asked for {setup.ask}: {counted(status.answers, 'answer')}."
     elif status.answers or setup.ask != "grades":
@@ -204,6 +271,8 @@ def _progress(status: Status) -> Iterator[str]:
         if share.manner:
             between = f"{share.tendency_lower:+.2f} to {share.tendency_upper:+.2f}"
             yield f"{share.assessor} is {share.manner}: {share.tendency:+.2f} logits ({between})."
+    if status.gold:
+        yield f"{counted(status.gold, 'gold pair')}, {status.gold_asked:,} of them asked so far."
     yield from quality_sentences(status.assessors)
     yield from comparer_sentences(status.comparers)
     yield from user_sentences(status.users, status.gold_name)
@@ -212,30 +281,16 @@ def _progress(status: Status) -> Iterator[str]:
         yield f"{status.contested:,} comparisons in dispute, {status.settled:,} settled."
     if status.disagreements or status.adjudicated:
         yield f"{status.disagreements:,} disagreements to settle, {status.adjudicated:,} settled."
-    if snapshot is None:
-        yield "The model has not run yet."
-        return
-    if status.answers and not snapshot.uses_answers:
+    if status.answers and snapshot is not None and not snapshot.uses_answers:
         yield f"The model {setup.model} does not use answers about two documents: they change no score."
-    since = f", {status.behind:,} changes ago" if status.behind else ""
-    yield f"Confidence {snapshot.confidence:.3f}, expected tau {snapshot.expected_tau:.3f}{since}{snapshot.caveat}."
-    if snapshot.audit is not None:
+    yield from status.standing()
+    if snapshot is not None and snapshot.audit is not None:
         yield from snapshot.audit.sentences()
-    if snapshot.reached:
-        since = f", before the last {counted(status.behind, 'judgment')}" if status.behind else ""
-        yield f"Target met: {'; '.join(snapshot.reasons)}{since}."
-    elif status.left is None:
-        yield f"Target {setup.stopping}: {status.way:.0%} of the way."
-    else:
-        hours = status.left * status.seconds / 3600
-        pace = "" if np.isnan(hours) else f", {hours:.1f} hours at the current pace"
-        between = "" if status.left_lower is None else f" ({status.left_lower:,} to {status.left_upper:,})"
-        yield f"Target {setup.stopping}: about {status.left:,} more judgments{between}{pace}."
 
 
 def _on_verdicts(status: Status) -> Iterator[str]:
     for verdict in status.verdicts:
-        if verdict.is_careless:
+        if verdict.is_careless or verdict.manner:
             yield str(verdict)
         if verdict.set_aside:
             yield f"The answers of {verdict.assessor} are set aside: they do not count."
@@ -260,7 +315,7 @@ def _advice(status: Status) -> Iterator[str]:
         yield "The model has not run yet: it needs a moment."
     elif status.reached:
         yield "The target is met: export the judgments, or go on for more confidence."
-    elif snapshot.reached:
+    elif snapshot.reached and status.way is not None:
         yield f"The target was met before the last {counted(status.behind, 'judgment')}: wait for the model."
     elif status.left is not None:
         yield _remaining(status, now)
@@ -273,9 +328,11 @@ def _advice(status: Status) -> Iterator[str]:
     for share in status.assessors:
         if status.setup.gold_share and share.gold and not share.gold_left:
             yield f"{share.assessor} has answered all gold pairs: give more with campaign gold."
+    manners = {verdict.assessor: verdict.manner for verdict in status.verdicts}
     for share in status.assessors:
-        if share.manner:
-            yield f"{share.assessor} is more {share.manner} than the others: discuss the guideline."
+        manner = share.manner or manners[share.assessor]
+        if manner:
+            yield f"{share.assessor} is more {manner} than the others: discuss the guideline."
 
 
 def _lateness(status: Status) -> str:
@@ -288,8 +345,7 @@ def _lateness(status: Status) -> str:
 
 def _remaining(status: Status, now: float) -> str:
     assert status.left is not None
-    between = f" ({status.left_lower:,} to {status.left_upper:,})" if status.left_lower is not None else ""
-    work = f"About {counted(status.left, 'judgment')} more{between}"
+    work = status.outlook.capitalize()
     hours = status.left * status.seconds / 3600
     if hours != hours:
         return f"{work}."
@@ -323,9 +379,12 @@ def status_of(
 ) -> Status:
     """The status, from the state, what is asked about, the latest snapshot and the events that it lacks.
 
-    ``curve`` has the judged pairs and the progress of every snapshot.
+    ``curve`` has the judged pairs and the progress of every snapshot since the target last changed.
     """
     setup, pool = state.settings, material.asked
+    if snapshot is not None:  # a forecast for another target says nothing
+        ahead = snapshot.forecast_for(target_confidence(setup.rule_to_stop), state.aimed)
+        snapshot = replace(snapshot, forecast=ahead)
     who, _, grades = state.grade_matrix()
     several = (~np.isnan(grades)).sum(axis=0) > 1
     overlap = [question for question in pool if setup.overlap and setup.wanted(question) > 1]
@@ -334,10 +393,14 @@ def status_of(
     people = sorted({*who, *(name for name in state.set_aside if name in graders)})
     work, seconds = shares(state, people, _by_row(people, who, grades), tendency)
     compare, users = comparers(state, () if snapshot is None else snapshot.answering), respondents(state, material)
-    judged = sum(map(state.is_known, pool))
+    known = [question for question in pool if state.is_known(question)]
+    disputed = frozenset(state.contested(GRADE) if setup.rule == "unanimous" else ())
+    judged = sum(question not in disputed for question in known)
+    opinions = [len(state.latest(question)) for question in known if question.kind == GRADE]
+    judgments = sum(len({judgment.by for judgment in events}) for events in state.judged.values())
     given, compared = state.counted_answers, state.compared
     timed = [each for times in state.paces.values() for each in times] if setup.ask != "grades" else []
-    left, lower, upper = _left(snapshot, setup, judged + len(given), curve, _questions_left(state, material))
+    left, lower, upper = _left(snapshot, state, judged + len(given), curve, _questions_left(state, material))
     return Status(
         setup=setup,
         phase=state.phase,
@@ -346,11 +409,16 @@ def status_of(
         events=state.number,
         pool=len(pool),
         judged=judged,
-        judgments=sum(len({judgment.by for judgment in events}) for events in state.judged.values()),
+        judgments=judgments,
+        known=sum(not n for n in opinions),
+        further=sum(max(0, n - 1) for n in opinions),
+        outside=judgments - sum(opinions),
+        undecided=len(known) - judged,
         answers=len(given),
         preferences=sum(bool(answer.choice) for answer in compared),
         magnitudes=sum(isinstance(answer, Compared) and answer.left_number is not None for answer in compared),
         gold=len(state.known(GRADE)),
+        gold_asked=sum(bool(state.gold_answers(question)) for question in state.known(GRADE)),
         gold_orders=len(state.known(COMPARISON)),
         settled=len(state.settled) - len(state.adjudicated),
         contested=len(state.disagreements) - len(state.contested(GRADE)),
@@ -432,15 +500,14 @@ def _questions_left(state: State, material: Material) -> int:
 
 
 def _left(
-    snapshot: ModelSnapshot | None, setup: Setup, judged: int, curve: Sequence[tuple[int, float]], unjudged: int
+    snapshot: ModelSnapshot | None, state: State, judged: int, curve: Sequence[tuple[int, float]], unjudged: int
 ) -> tuple[int | None, int | None, int | None]:
     """Answers still needed, and the interval: by the forecast for this target if there is one, else by the curve."""
-    stopping = setup.rule_to_stop
-    ahead = None if snapshot is None else snapshot.forecast
-    current = ahead is not None and setup.ask == "grades" and ahead.target == target_confidence(stopping)
-    if ahead is None or snapshot is None or snapshot.reached or not current:
-        return judgments_left(curve, unjudged=unjudged), None, None
+    stopping = state.settings.rule_to_stop
     budget = stopping.left(judged)
     most = unjudged if budget is None else min(unjudged, budget)
+    ahead = None if snapshot is None else snapshot.forecast
+    if ahead is None or snapshot is None or snapshot.reached or state.settings.ask != "grades":
+        return judgments_left(curve, unjudged=most), None, None
     needed, lower, upper = (min(most, max(1, round(n) - judged)) for n in (ahead.needed, ahead.lower, ahead.upper))
     return needed, lower, upper

@@ -41,12 +41,13 @@ CARELESS = 0.1  # the share of careless assessors before any answer: as of crowd
 N = 24
 RANDOM: Floats = (np.arange(N) + 0.5) / N  # grid of the share of answers at random
 IS_CARELESS = RANDOM > 1 / 3  # who gives more than a third of their answers so is careless
-ERRORS = np.array([0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6])  # grid of careful errors
+ERRORS = np.array([0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5])  # grid of careful errors
 MISFIT = 0.1  # the share of what the model expects that is worth nothing: no single answer tells more than log(1 / .1)
 LAPSES = 19  # a careful assessor lapses in one of twenty answers: Beta(1, 19)
 FARTHER = 0.5  # a careful error by one more grade is half as likely
 SHIFTS = (-1, 0, 1)  # a careful assessor may be strict or generous by a grade
 SHIFTED = 0.1  # the share of either
+REVERSED = 0.02  # with two answers instead, the share of assessors who mean the opposite: as of crowd workers
 SMOOTHING = 4.0  # the shares of all answers count as much as so many of the assessor's own
 TAIL = 0.05  # tail probability up to which an answer is surprising
 ROUNDS = 6  # the answers of an assessor are worth less to others the more of them are at random
@@ -89,6 +90,10 @@ class AssessorVerdict:
     random: Annotated[float, "The expected share of their answers that do not."]
     verdict: Annotated[
         str, "``careless`` if that probability is at least .95, ``careful`` if it is at most .05, else ``unclear``."
+    ]
+    manner: Annotated[
+        str,
+        "``generous`` or ``strict`` if they see documents a grade higher or lower with probability .95; else empty.",
     ]
     set_aside: Annotated[bool, "Whether their answers are set aside."]
     gold: Annotated[int, "The number of their answers to questions whose answer is known."]
@@ -134,7 +139,39 @@ class AssessorVerdict:
     def __str__(self) -> str:
         what = "more than a third of their answers do not depend on the document"
         known = f": {self.evidence}" if self.evidence else ""
-        return f"{self.assessor} is {self.verdict}{known}. P {self.careless:.2f} that {what}."
+        manner = f" and {self.manner} by a grade" if self.manner else ""
+        return f"{self.assessor} is {self.verdict}{manner}{known}. P {self.careless:.2f} that {what}."
+
+
+@dataclass(frozen=True)
+class Care:
+    """What is known of an assessor.
+
+    Parameters
+    ----------
+    weight
+        The probability of each share of answers at random, shape (share at random,).
+    shift
+        The probability of each number of grades by which they see documents higher.
+    """
+
+    weight: Floats
+    shift: Mapping[int, float]
+
+    @property
+    def random(self) -> float:
+        """The expected share of answers at random."""
+        return float(self.weight @ RANDOM)
+
+    @property
+    def careless(self) -> float:
+        """The probability that more than a third of the answers are at random."""
+        return float(self.weight[IS_CARELESS].sum())
+
+    def halfway(self, later: Care) -> Care:
+        """The mean of this and another."""
+        shift = {s: (p + later.shift[s]) / 2 for s, p in self.shift.items()}
+        return Care((self.weight + later.weight) / 2, shift)
 
 
 @dataclass
@@ -168,10 +205,10 @@ class Evidence:
         """The probability of each answer at random of an assessor, shape (level,)."""
         return habits(self.given.get(who, np.zeros(len(self.shares))), self.shares)
 
-    def log_likelihood(self, who: str, random: Mapping[str, float]) -> Floats:
-        """The log likelihood of the answers of an assessor, shape (share at random, error).
+    def log_likelihood(self, who: str, others: Mapping[str, Care]) -> Floats:
+        """The log likelihood of the answers of an assessor, with the prior of the shift, by what is known of others.
 
-        ``random`` has the expected share of answers at random of each assessor.
+        Its shape is (shift, share at random, error).
         """
         levels = len(self.shares)
         careful, q, total = careful_answers(levels), self.habits(who), []
@@ -185,26 +222,39 @@ class Evidence:
             if who in self.again:
                 log += _log_mixed(_given_answer(own, self.shares) @ own, q, 1 - (1 - RANDOM) ** 2, self.again[who])
             for other, counts in self.with_others.get(who, {}).items():
-                careless = random.get(other, 0.0)
-                seen = (1 - careless) * careful + careless * self.habits(other)
+                known = others[other]
+                view = sum((w * shifted(careful, s) for s, w in known.shift.items()), np.zeros_like(careful))
+                seen = (1 - known.random) * view + known.random * self.habits(other)
                 log += _log_mixed(_given_answer(seen, self.shares) @ own, q, RANDOM, counts)
             total.append(log)
-        return np.asarray(np.logaddexp.reduce(total, axis=0))
+        return np.asarray(total)
 
 
 def habits(given: Floats, shares: Floats) -> Floats:
-    """The shares of an assessor's answers, drawn towards those of all, shape (level,)."""
-    return np.asarray((given + SMOOTHING * shares) / (given.sum() + SMOOTHING))
+    """The probability of each answer at random of an assessor, shape (level,).
+
+    Half of them have the shares of the assessor's answers, drawn towards those of all, and half are uniform: who
+    rightly gives the same answer to all documents so far does not look careless.
+    """
+    own = (given + SMOOTHING * shares) / (given.sum() + SMOOTHING)
+    return np.asarray((own + 1 / len(shares)) / 2)
 
 
 def shifts_of(levels: int) -> dict[int, float]:
-    """How many grades higher a careful assessor may see all documents, with the share of such assessors."""
-    return {0: 1.0} if levels < len(SHIFTS) else {s: SHIFTED if s else 1 - 2 * SHIFTED for s in SHIFTS}
+    """How many grades higher a careful assessor may see all documents, with the share of such assessors.
+
+    With two answers instead, -1 is for those who mean the opposite.
+    """
+    if levels < len(SHIFTS):
+        return {0: 1 - REVERSED, -1: REVERSED}
+    return {s: SHIFTED if s else 1 - 2 * SHIFTED for s in SHIFTS}
 
 
 def shifted(careful: Floats, shift: int) -> Floats:
     """The answers of an assessor who sees documents so many grades higher, shape (error, grade, answer)."""
     levels = careful.shape[-1]
+    if levels < len(SHIFTS) and shift:
+        return careful[:, ::-1]
     return np.asarray(careful[:, np.clip(np.arange(levels) + shift, 0, levels - 1)])
 
 
@@ -275,8 +325,8 @@ def surprise_of(assessor: str, expected: Floats, given: Ints, shares: Floats) ->
     )
 
 
-def posterior_of(people: Sequence[str], kinds: Sequence[Evidence], favours: Mapping[str, float]) -> dict[str, Floats]:
-    """The probability of each share of answers at random, by assessor, shape (share at random,).
+def posterior_of(people: Sequence[str], kinds: Sequence[Evidence], favours: Mapping[str, float]) -> dict[str, Care]:
+    """What is known of each assessor.
 
     Parameters
     ----------
@@ -287,31 +337,41 @@ def posterior_of(people: Sequence[str], kinds: Sequence[Evidence], favours: Mapp
     favours
         How many times as probable what else is known makes it that they are careless.
     """
-    found = dict.fromkeys(people, PRIOR)
+    levels = max((len(kind.shares) for kind in kinds), default=1)
+    found = dict.fromkeys(people, Care(PRIOR, shifts_of(levels)))
     for turn in range(ROUNDS):
-        random = {name: float(RANDOM @ weight) for name, weight in found.items()}
         logs = {name: np.log(PRIOR) + np.log(favours.get(name, 1.0)) * IS_CARELESS for name in people}
+        shifts = {name: dict(shifts_of(levels)) for name in people}
         for kind in kinds:
-            by_person = {name: kind.log_likelihood(name, random) for name in people}
+            by_person = {name: kind.log_likelihood(name, found) for name in people}
             for name, log in _typical_integrated(by_person).items():
-                logs[name] = logs[name] + log
-        after = {name: np.exp(log - np.logaddexp.reduce(log)) for name, log in logs.items()}
-        found = after if turn == ROUNDS - 1 else {name: (found[name] + after[name]) / 2 for name in people}
+                total = np.logaddexp.reduce(log + np.log(PRIOR), axis=1)
+                if len(log) < len(SHIFTS):  # who means the opposite is no better than who answers at random
+                    opposite = np.where(IS_CARELESS, total[1] - np.log(CARELESS), -np.inf)
+                    logs[name] = logs[name] + np.logaddexp(log[0], opposite)
+                else:
+                    logs[name] = logs[name] + np.logaddexp.reduce(log, axis=0)
+                    shifts[name] = dict(zip(SHIFTS, np.exp(total - np.logaddexp.reduce(total)).tolist(), strict=True))
+        after = {name: Care(np.exp(log - np.logaddexp.reduce(log)), shifts[name]) for name, log in logs.items()}
+        found = after if turn == ROUNDS - 1 else {name: found[name].halfway(after[name]) for name in people}
     return found
 
 
 def _typical_integrated(by_person: Mapping[str, Floats]) -> dict[str, Floats]:
     """The log likelihood of each assessor without the typical error, which the other assessors tell of.
 
-    The others' answers are averaged over their own shares at random; shapes (share at random, error) to
-    (share at random,).
+    The others' answers are averaged over their own shares at random and shifts; shapes (shift, share at random, error)
+    to (shift, share at random).
     """
-    alone = {name: np.logaddexp.reduce(log + np.log(PRIOR)[:, None], axis=0) for name, log in by_person.items()}
+    alone = {
+        name: np.logaddexp.reduce(np.logaddexp.reduce(log + np.log(PRIOR)[:, None], axis=1), axis=0)
+        for name, log in by_person.items()
+    }
     everyone = np.log(ERROR_PRIOR) + sum(alone.values(), np.zeros(len(ERRORS)))
     out = {}
     for name, log in by_person.items():
         typical = everyone - alone[name]
-        out[name] = np.logaddexp.reduce(log + typical - np.logaddexp.reduce(typical), axis=1)
+        out[name] = np.logaddexp.reduce(log + typical - np.logaddexp.reduce(typical), axis=-1)
     return out
 
 
@@ -423,18 +483,19 @@ def _odds(careless: float) -> float:
 
 def _verdict(
     name: str,
-    weight: Floats,
+    care: Care,
     work: Sequence[CheckedWork],
     grader: Share | None,
     surprise: Surprise,
     comparisons: float,
     is_set_aside: bool,
 ) -> AssessorVerdict:
-    careless = float(weight[IS_CARELESS].sum())
+    careless, manner = care.careless, {1: "generous", -1: "strict"}
     return AssessorVerdict(
         assessor=name,
         careless=careless,
-        random=float(weight @ RANDOM),
+        random=care.random,
+        manner=next((manner[s] for s, p in care.shift.items() if s and p >= ALARM), ""),
         verdict="careless" if careless >= ALARM else "careful" if careless <= CLEAR else "unclear",
         set_aside=is_set_aside,
         gold=sum(each.gold for each in work),

@@ -62,6 +62,7 @@ ORDER = (
     "validate",
     "doctor",
     "cite",
+    "skill",
     "schema",
 )  # of use; verbs that are not named come last
 GROUPS = {

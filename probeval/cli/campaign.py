@@ -127,6 +127,9 @@ def status(place: CampaignPlace, output: Output, refresh: Refresh = False) -> St
     with place.open(read_only=not refresh) as opened:
         if refresh and opened.is_behind:
             output.messages.warned(opened.refresh)
+        if refresh and opened.forecast_is_due:
+            output.messages.say("Forecasting the judgments that the target takes: up to a minute.")
+            output.messages.warned(opened.forecast)
         return opened.status()
 
 
@@ -182,6 +185,9 @@ def next_tasks(
         snapshot = opened.snapshot
         if snapshot is not None and snapshot.reached and not opened.is_behind:
             messages.say(f"The target is met ({'; '.join(snapshot.reasons)}): no more judgments are needed.")
+        elif snapshot is not None:
+            for sentence in opened.status().standing():
+                messages.say(sentence)
         tasks = opened.next(assessor, n=n)
         if not tasks:
             phase = opened.state.phase

@@ -34,7 +34,7 @@ class ValidationInputs(Work):
     models: Annotated[
         Sequence[str],
         About(
-            "uniform, empirical, independent, hierarchical or a model of your own. "
+            "uniform, empirical, independent, hierarchical, a card (its name or path) or a model of your own. "
             "Default: independent and hierarchical.",
             metavar="NAME",
             option="--model",
@@ -84,6 +84,8 @@ def validate(
     ] = None,
 ) -> Validation:
     """Hold out each campaign, judge part of it, and compare the models' confidence with the full judgments.
+
+    Models are fitted on the other campaigns; a card is taken as it is, and one campaign is enough.
 
     Only systems with more than .99 of their retrieved documents judged are included. A campaign without any is used for
     fitting only.

@@ -234,6 +234,7 @@ class Partitions(Described):
                 table = file.read(list(columns), use_threads=False).select(list(columns))
             if table.column_names == list(columns):
                 table = table.cast(_schema(columns, ids))
+                table.validate(full=True)  # ids are UTF-8
         except DataError:
             raise
         except FileNotFoundError:
@@ -343,7 +344,7 @@ def open_partitions(path: PathName) -> Partitions:
             parts=tuple(Partition(**part) for part in known["partitions"]),
         )
         wrong = _wrong(found)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         wrong = str(error)
     if wrong:
         raise DataError(f"not a whole manifest ({wrong}). Convert the campaign again.", path=file)

@@ -40,7 +40,7 @@ class Milestone(Record):
     """Results after a number of judgments."""
 
     judged: Annotated[int, "The number of judged pairs of the pool."]
-    confidence: Annotated[float, "The mean confidence over pairs of systems."]
+    confidence: Annotated[float, "The mean confidence over the comparisons of the goal."]
     expected_tau: Annotated[float, "The expected tau of the ranking."]
     p_best: Annotated[float, "The probability that the first system is the best."]
     half_width: Annotated[float, "The mean half-width of the scores' 95% intervals, for these queries."]
@@ -107,7 +107,7 @@ def milestone(state: JudgingState, *, n: int = 300) -> Milestone:
     low_end, high_end = state.scores.intervals()
     return Milestone(
         judged=state.scores.judged,
-        confidence=ranking.confidence,
+        confidence=state.confidence,
         expected_tau=ranking.expected_tau,
         p_best=float(ranking.p_best.max()),
         half_width=float((high_end - low_end).mean() / 2),

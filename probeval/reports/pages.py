@@ -20,7 +20,7 @@ from probeval.relevance import Choice, Hierarchical, choose_model
 from probeval.reporting import SILENT, Reporter
 from probeval.reports import queries, satisfaction, sections, teams, two
 from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, percent
-from probeval.reports.results import TWO, WRITING, ReportResults
+from probeval.reports.results import TWO, WRITING, ReportResults, StatedProgress
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign, Status
@@ -192,7 +192,7 @@ def _figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
             f"{scores[first].mean():.4f} ± {(high - low) / 2:.4f} on these queries",
         ),
         ("judged", f"{scores.judged:,}", f"{percent(scores.judged, scores.pool)} of {scores.pool:,} pairs"),
-        ("mean confidence", f"{ranking.confidence:.3f}", f"expected tau {ranking.expected_tau:.3f}{scores.caveat}"),
+        *_tested(found),
     ]
     if not np.isnan(found.milestones[-1].erho2):
         with warnings.catch_warnings():
@@ -202,6 +202,14 @@ def _figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
         note += f"{phi.value:.3f} [{phi.lower:.2f}, {phi.upper:.2f}]"
         figures.append(("reliability of differences E ρ²", f"{erho2.value:.3f}", note))
     return tuple(figures)
+
+
+def _tested(found: ReportResults) -> list[tuple[str, str, str]]:
+    """Return what the stopping rule of a campaign tests, beside its targets; the mean confidence of an evaluation."""
+    note = f"expected tau {found.ranking.expected_tau:.3f}{found.scores.caveat}"
+    if not found.tested:
+        return [(f"mean confidence{found.compared}", f"{found.state.confidence:.3f}", note)]
+    return [(one.title, f"{one.value:.3f}", f"target {one.target:g}{found.compared}; {note}") for one in found.tested]
 
 
 def paragraph(found: ReportResults) -> str:
@@ -237,8 +245,8 @@ def paragraph(found: ReportResults) -> str:
         "judging and sampling of queries"
     )  # fmt: skip
     text += f" (half-widths of {found.level:.0%} intervals and two-sided p, for {sources}). "
-    text += "The mean confidence in the order of two systems on these queries is "
-    text += f"{found.ranking.confidence:.3f}{scores.caveat}. "
+    compared = found.compared or " in the order of two systems"
+    text += f"The mean confidence{compared} on these queries is {found.state.confidence:.3f}{scores.caveat}. "
     return text + f"Computed with probeval {metadata.version('probeval')}."
 
 
@@ -289,6 +297,7 @@ def report_campaign(
     found = ReportResults.along(
         state, choice, _in_order(campaign), level=level, mapping=mapping, agreement=agreement, reporter=reporter
     )
+    found = replace(found, stated=StatedProgress(setup.rule_to_stop, status.given, tuple(status.standing())))
     last = max((event.time for event in campaign.log()[-1:]), default=0.0)
     page = report_evaluation(
         found,
@@ -335,12 +344,7 @@ def _audit(audited: AuditReport) -> Section:
 def _people(status: Status) -> Section:
     """Return the section on assessors and their agreement."""
     table = status.to_frame()
-    parts: list[Part] = [
-        Prose(
-            f"{status.judgments:,} judgments in all; {status.judged:,} of {status.pool:,} pairs of the pool have one "
-            "or more."
-        )
-    ]
+    parts: list[Part] = [Prose(f"{status.count}.")]
     if status.shared:
         parts.append(
             Prose(

@@ -29,12 +29,12 @@ from probeval.scores import (
     without_labels,
 )
 from probeval.scores.two_systems import on_new_queries
-from probeval.selection import JudgingState
+from probeval.selection import JudgingState, Stopping, StoppingFigure
 from probeval.simulation.forecast import Forecast, forecast
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
-__all__ = ["TARGET", "TWO", "WRITING", "EffectSize", "ReportResults"]
+__all__ = ["TARGET", "TWO", "WRITING", "EffectSize", "ReportResults", "StatedProgress"]
 
 TARGET = 0.95  # target reliability and mean confidence, for the numbers of queries and judgments needed
 AHEAD = 500  # judgments that the forecast looks ahead
@@ -69,6 +69,25 @@ class EffectSize:
         return f"{self.value:z.4f} ± {self.half_width:.4f} ({p})"  # z: no negative zero
 
 
+@dataclass(frozen=True)
+class StatedProgress:
+    """The progress of a campaign as its status states it.
+
+    Parameters
+    ----------
+    rule
+        The stopping rule, whose figures are shown beside their targets.
+    given
+        From how many judgments pairs are judged, and why that is another number; empty if it is the same.
+    standing
+        What the rule tests, and the judgments that its target still takes.
+    """
+
+    rule: Stopping
+    given: str
+    standing: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ReportResults(Record):
     """The results behind the report of an evaluation or a campaign.
@@ -89,6 +108,8 @@ class ReportResults(Record):
         A mapping to user satisfaction; by default the published one of the measure, if any.
     agreement
         The preferences of the users of the mapping; by default the published ones of its name, if any.
+    stated
+        What a campaign's status states, in place of what a report would compute.
     """
 
     state: JudgingState
@@ -98,6 +119,7 @@ class ReportResults(Record):
     level: float = 0.95
     mapping: SatMapping | None = None
     agreement: Agreement | None = None
+    stated: StatedProgress | None = None
 
     @classmethod
     def of(
@@ -158,6 +180,17 @@ class ReportResults(Record):
     def ranking(self) -> Ranking:
         """The ranking and its confidence."""
         return self.state.ranking
+
+    @property
+    def compared(self) -> str:
+        """Which comparisons the confidence is about: empty for the order of all systems."""
+        goal = self.state.goal
+        return "" if goal.orders_all or not goal.compares else f" of the comparisons of the goal {goal}"
+
+    @cached_property
+    def tested(self) -> tuple[StoppingFigure, ...]:
+        """The figures that a campaign's stopping rule tests; none of an evaluation."""
+        return () if self.stated is None else self.stated.rule.check(self.state).figures
 
     @property
     def not_counted(self) -> dict[str, int]:

@@ -163,11 +163,15 @@ def judging(found: ReportResults) -> Section:
     """Return the section on judgments and their effect on confidence and reliability."""
     scores, marks = found.scores, found.milestones
     share = percent(scores.judged, scores.pool)
-    others = ", ".join(f"{what} ({n:,})" for what, n in found.not_counted.items() if n)
+    if found.stated is None:
+        others = ", ".join(f"{what} ({n:,})" for what, n in found.not_counted.items() if n)
+        given = f". Not counted: {others}." if others else "."
+    else:
+        given = f" {found.stated.given}".rstrip() + "."
     parts: list[Part] = [
         Prose(
             f"{scores.judged:,} of {scores.pool:,} pairs of query and document that systems retrieved to depth "
-            f"{found.state.judging.depth} ({share}) are judged.{f' Not counted: {others}.' if others else ''}"
+            f"{found.state.judging.depth} ({share}) are judged{given}"
             + ("" if scores.ideal is None else f" {scores.metric} is relative to an ideal list; {scores.ideal}.")
         )
     ]
@@ -180,10 +184,10 @@ def judging(found: ReportResults) -> Section:
         first, last = marks[0], marks[-1]
         parts.append(
             Prose(
-                f"Before any judgment the model alone gave a mean confidence of {first.confidence:.3f} and an expected "
-                f"tau of {first.expected_tau:.3f}. Now they are {last.confidence:.3f} and {last.expected_tau:.3f}, and "
-                f"the mean half-width of the scores went from {first.half_width:.4f} to {last.half_width:.4f}."
-                + _fell(first, last)
+                f"Before any judgment the model alone gave a mean confidence{found.compared} of "
+                f"{first.confidence:.3f} and an expected tau of {first.expected_tau:.3f}. Now they are "
+                f"{last.confidence:.3f} and {last.expected_tau:.3f}, and the mean half-width of the scores went from "
+                f"{first.half_width:.4f} to {last.half_width:.4f}." + _fell(first, last)
             )
         )
         parts.append(
@@ -311,7 +315,9 @@ def _needed(found: ReportResults) -> pd.DataFrame:
 
 
 def more_judgments(found: ReportResults) -> list[Part]:
-    """Return a paragraph on the judgments that a target takes."""
+    """Return a paragraph on the judgments that a target takes: of a campaign, as its status states them."""
+    if found.stated is not None:
+        return [Prose(" ".join(found.stated.standing))]
     if found.ahead is None:
         return [Prose("All pairs of the pool are judged: only more queries can reduce the uncertainty.")]
     need, judged = found.ahead.needed(TARGET), found.scores.judged

@@ -9,6 +9,9 @@ these pairs tell what all others are worth, whatever the model. At draw :math:`t
 is unbiased for the true score, and so is the difference of two systems' estimates for theirs. The alarm bets against
 the model: were its predictions right, each residual would have mean 0 given all judgments before, and no bettor could
 win. See docs/theory/judging.md#audit.
+
+A system that arrives later changes nothing for the others: the pairs that it adds have no weight in their levels, so
+the draws from before keep their probabilities. Its own level takes the draws made since.
 """
 
 from __future__ import annotations
@@ -53,7 +56,8 @@ class Pick(Record):
     open
         The weight of the open pairs: how much of the level was not known.
     scores
-        The expected level of each system (:func:`probeval.selection.context.level_weights`).
+        The expected level of each system that was there, in the order of the runs
+        (:func:`probeval.selection.context.level_weights`).
     """
 
     predicted: float
@@ -120,7 +124,7 @@ class AuditedSystem:
     lower: Annotated[
         float | None,
         "The lower limit by the sample, which holds at every look; null with fewer than ten draws of the documents of "
-        "the system.",
+        "the system since it is there.",
     ]
     upper: Annotated[float | None, "The upper limit by the sample."]
 
@@ -149,6 +153,7 @@ class AuditReport(Result):
     linear: Annotated[bool, "Whether the level is its mean score over systems; otherwise it is the mean weighted gain."]
     draws: Annotated[int, "The number of judged pairs that were drawn at random."]
     judged: Annotated[int, "The number of judged pairs that the alarm bets on."]
+    first: Annotated[int, "The number of systems that the level is of: those that were there at the first draw."]
     model: Annotated[float, "The level by the model."]
     model_lower: Annotated[float, "The lower end of its 95% interval."]
     model_upper: Annotated[float, "The upper end of its 95% interval."]
@@ -168,6 +173,7 @@ class AuditReport(Result):
         """From plain data."""
         systems = tuple(AuditedSystem(**row) for row in data["systems"])
         found = data.get("difference")  # those of earlier versions have none
+        data = {"first": len(systems), **data}  # nor this
         return cls(**{**data, "systems": systems, "difference": None if found is None else AuditedDifference(**found)})
 
     def _headline(self) -> str:
@@ -179,7 +185,8 @@ class AuditReport(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """The levels, whether there is an alarm, and what to do."""
-        level = f"level {self.model:.3f} by the model"
+        of = f" of the first {self.first:,} systems" if self.first < len(self.systems) else ""
+        level = f"level{of} {self.model:.3f} by the model"
         if self.sample is None or self.lower is None or self.upper is None:
             seen = f"Audit: {level}; {self.draws} of the judged pairs were drawn at random, too few to tell."
         else:
@@ -228,14 +235,15 @@ def audit(state: JudgingState, chosen: Sequence[tuple[int, Pick]]) -> AuditRepor
         passed over.
     """
     context, relevance = state.context, state.prediction.relevance
-    in_order = sorted(chosen, key=lambda each: each[1].known)
+    in_order = sorted(chosen, key=lambda each: _batch(each[1]))
     judged = [(pair, pick) for pair, pick in in_order if relevance.certain[pair]]
     drawn = [(pair, pick) for pair, pick in judged if pick.probability is not None]
     lowest, reach = float(context.gains.min()), float(np.ptp(context.gains)) or 1.0
     actual = context.gains[relevance.judged]  # of judged pairs only
     evidence, alarm, finding = _alarm(judged, actual, lowest, reach)
     weights = context.level_weights
-    level = np.asarray(weights.mean(axis=0))
+    first = min((len(pick.scores) for _, pick in drawn), default=weights.shape[0])
+    level = np.asarray(weights[:first].mean(axis=0))
     mean, sd = _stated(state, level)
     own = np.asarray(weights @ context.gain_moments[0])
     overall, sample = np.full((3, 1), np.nan), np.full((3, len(own)), np.nan)
@@ -243,23 +251,26 @@ def audit(state: JudgingState, chosen: Sequence[tuple[int, Pick]]) -> AuditRepor
     if len(drawn) >= FEWEST:
         z = unbiased(drawn, actual, weights)
         left = np.array([pick.open for _, pick in drawn])
-        share = 1 / np.maximum(left, TIE) ** 2  # the open weight falls from draw to draw, and the variance with it
-        share /= share.sum()
-        slack = float(left.mean()) * reach
-        overall, sample = (_sequences(columns, share, slack) for columns in (z.mean(axis=1, keepdims=True), z))
-        pairs = [pair for pair, _ in drawn]
-        sample[1:, (weights[:, pairs] > 0).sum(axis=1) < FEWEST] = np.nan
+        overall = _sequences(z[:, :first].mean(axis=1, keepdims=True), left, reach)
+        there, pairs = ~np.isnan(z), [pair for pair, _ in drawn]  # when each system was there
+        for arrived in np.unique(there, axis=1).T:
+            mine = (there == arrived[:, None]).all(axis=0)
+            if arrived.sum() >= FEWEST:
+                sample[:, mine] = _sequences(z[np.ix_(arrived, mine)], left[arrived], reach)
+        sample[1:, ((weights[:, pairs].toarray().T > 0) & there).sum(axis=0) < FEWEST] = np.nan
         if compared is not None:
             a, b = compared
+            both = there[:, a] & there[:, b]
             only = np.abs(weights[[a]] - weights[[b]]).toarray()[0]  # what counts for one more than for the other
-            if (only[pairs] > TIE).sum() >= FEWEST:
-                apart = _sequences(z[:, [a]] - z[:, [b]], share, slack * float(only.sum() / level.sum()))
+            if (only[pairs][both] > TIE).sum() >= FEWEST:
+                apart = _sequences(z[both][:, [a]] - z[both][:, [b]], left[both], reach * only.sum() / level.sum())
     level_by_sample, lower, upper = map(_known, overall[:, 0])
     return AuditReport(
         metric=str(context.metric),
         linear=context.metric.is_linear,
         draws=len(drawn),
         judged=len(judged),
+        first=first,
         model=mean,
         model_lower=mean - NORMAL * sd,
         model_upper=mean + NORMAL * sd,
@@ -332,8 +343,15 @@ def _stated(state: JudgingState, level: Floats) -> tuple[float, float]:
     return float(draws.mean()), float(np.sqrt(draws.var() + given))
 
 
+def _batch(pick: Pick) -> tuple[int, int]:
+    """Return what the draws of one batch have in common: the judgments and the systems that there were."""
+    return pick.known, len(pick.scores)
+
+
 def unbiased(drawn: Sequence[tuple[int, Pick]], actual: Floats, weights: csr_array) -> Floats:
     """Return the unbiased estimate :math:`Z_t` of every system's level after each draw, shape (draw, system).
+
+    NaN for a system that was not there at the draw.
 
     Parameters
     ----------
@@ -348,25 +366,30 @@ def unbiased(drawn: Sequence[tuple[int, Pick]], actual: Floats, weights: csr_arr
     residual = actual[pairs] - np.array([pick.predicted for _, pick in drawn])
     terms = weights[:, pairs].toarray().T * residual[:, None]
     # A draw excludes the earlier draws of its batch, so their gains are known to it.
-    batch = np.array([pick.known for _, pick in drawn])
-    first = np.searchsorted(batch, batch)
+    batch, begun = [_batch(pick) for _, pick in drawn], dict[tuple[int, int], int]()
+    first = [begun.setdefault(each, at) for at, each in enumerate(batch)]
     before = np.cumsum(terms, axis=0) - terms
     chance = np.array([pick.probability for _, pick in drawn], dtype=float)
-    scores = np.array([pick.scores for _, pick in drawn])
+    scores = np.full((len(drawn), weights.shape[0]), np.nan)
+    for at, (_, pick) in enumerate(drawn):
+        scores[at, : len(pick.scores)] = pick.scores
     return np.asarray(scores + before - before[first] + terms / chance[:, None])
 
 
-def _sequences(z: Floats, share: Floats, slack: float) -> Floats:
+def _sequences(z: Floats, left: Floats, reach: float) -> Floats:
     r"""Return the weighted mean of each column, and limits that hold at all looks as draws grow in number.
 
+    The weight ``left`` of the open pairs falls from draw to draw, and the variance with it, so later draws count more.
     The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024):
 
     .. math:: \hat s \pm \text{se} \sqrt{2 \frac{n\rho^2 + 1}{n\rho^2} \log \frac{\sqrt{n\rho^2 + 1}}{\alpha}}.
 
-    The standard error counts one more draw that is off by ``slack``, the whole scale: the first draws may happen to
+    The standard error counts one more draw that is off by the whole scale, ``reach``: the first draws may happen to
     agree.
     """
-    n = len(z)
+    n, slack = len(z), float(left.mean()) * reach
+    share = 1 / np.maximum(left, TIE) ** 2
+    share /= share.sum()
     mean = share @ z
     error = np.sqrt((share**2 @ (z - mean) ** 2 + (slack / n) ** 2) * n / (n - 1))
     spread = -2 * np.log(ALPHA)

@@ -12,6 +12,7 @@ import numpy as np
 from probeval.arrays import Bools
 from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
+from probeval.data.evidence import LabelTable
 from probeval.data.judgments import Judgments
 from probeval.data.scale import Scale
 from probeval.display import Record
@@ -27,6 +28,7 @@ from probeval.selection.batch import Batch, choose, choose_by_topic, draw_pairs
 from probeval.selection.comparisons import PairQuestion
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
+from probeval.selection.labels import agreement_confidence
 from probeval.selection.pairs import Questions, next_questions
 from probeval.selection.policies import Policy, PolicyFunction, as_policy
 from probeval.selection.topics import Queue
@@ -207,6 +209,13 @@ class JudgingState(Record):
         """The goal of the judging."""
         return self.judging.goal
 
+    @cached_property
+    def confidence(self) -> float:
+        """The mean confidence over the comparisons of the goal; over all pairs of systems if it compares none."""
+        if self.goal.about_labels:
+            return agreement_confidence(self.context, self.goal)
+        return self.goal.confidence(self.ranking) if self.goal.compares else self.ranking.confidence
+
     @property
     def open(self) -> Bools:
         """The pairs that may still be judged, shape (pair,)."""
@@ -291,6 +300,12 @@ class JudgingState(Record):
         due = [*[0] * len(early), *at.tolist(), *[None] * len(chosen)]
         worth = [*[0.0] * (len(early) + len(draws)), *values.tolist()]
         return Queue(pairs, judging.pool.query[pairs].tolist(), worth, due), draws
+
+    def labelled(self, labels: LabelTable | None) -> JudgingState:
+        """Return the state with these labels in place of those before, fitted anew."""
+        how = self.judging
+        problem = replace(how.collection, labels=labels).problem(depth=how.depth, scale=how.scale)
+        return replace(how, online=follow(how.model, problem)).state(self.judgments, answers=self.answers)
 
     def after(self, judgments: Judgments, *, answers: PairAnswers | None = None) -> JudgingState:
         """Return the state with these judgments and answers, old and new; without answers, with those of before."""

@@ -11,7 +11,6 @@ from scipy.special import ndtri
 from probeval.errors import SelectionError, did_you_mean
 from probeval.extensions import Registry
 from probeval.selection.errors import ErrorCorrection, model_kind, published_corrections, stated_sd
-from probeval.selection.labels import agreement_confidence
 from probeval.ties import TIE
 
 if TYPE_CHECKING:
@@ -39,6 +38,7 @@ class Quantity:
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    title: ClassVar[str] = ""  # of its figure on pages and in reports; empty for the name
     kind: ClassVar[str] = "a positive number"
 
     def allows(self, number: float) -> bool:
@@ -160,12 +160,11 @@ class MeanConfidence(ConfidenceRule):
 
     name = "confidence"
     summary = "mean confidence over the comparisons of the goal (all pairs of systems, for a ranking)"
+    title = "confidence"
 
     def value(self, state: JudgingState, rate: float) -> float:
-        """Return the confidence of the goal; over all pairs of systems if the goal compares none."""
-        if state.goal.about_labels:
-            return agreement_confidence(state.context, state.goal)
-        return state.goal.confidence(state.ranking) if state.goal.compares else state.ranking.confidence
+        """Return the confidence of the goal."""
+        return state.confidence
 
 
 class LeastConfidence(ConfidenceRule):
@@ -173,6 +172,7 @@ class LeastConfidence(ConfidenceRule):
 
     name = "every"
     summary = "the lowest confidence of these comparisons"
+    title = "lowest confidence"
 
     def value(self, state: JudgingState, rate: float) -> float:
         """Return the lowest confidence; 1 without comparisons."""
@@ -185,6 +185,7 @@ class BestSystem(ProbabilityRule):
 
     name = "best"
     summary = "the probability that no system is better than the leading one (by more than the rope)"
+    title = "P(best)"
 
     def value(self, state: JudgingState, rate: float) -> float:
         """Return the highest probability of any system."""
@@ -196,6 +197,7 @@ class HalfWidth(StoppingRule):
 
     name = "halfwidth"
     summary = "the widest 95% interval of a system's score, as a half-width"
+    title = "widest half-width"
     at_most = True
 
     def value(self, state: JudgingState, rate: float) -> float:
@@ -208,6 +210,7 @@ class MeanSd(StoppingRule):
 
     name = "sd"
     summary = "the stated standard deviation of scores: the root of their mean variance over systems"
+    title = "stated sd"
     at_most = True
 
     def value(self, state: JudgingState, rate: float) -> float:
@@ -226,6 +229,7 @@ class TrueError(StoppingRule):
 
     name = "error"
     summary = "the mean absolute error of scores, as replays of past campaigns show it for the measure and the model"
+    title = "true error"
     at_most = True
 
     def __init__(self, corrections: tuple[ErrorCorrection, ...] = ()) -> None:

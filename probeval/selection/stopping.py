@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -16,7 +16,33 @@ from probeval.selection.rules import RULES, StoppingRule, TrueError, find_quanti
 if TYPE_CHECKING:
     from probeval.selection.judging import JudgingState
 
-__all__ = ["Stopping", "StoppingCheck", "StoppingTarget"]
+__all__ = ["Stopping", "StoppingCheck", "StoppingFigure", "StoppingTarget", "stated"]
+
+
+@dataclass(frozen=True)
+class StoppingFigure:
+    """The figure of a stopping rule and its target.
+
+    >>> str(StoppingFigure("confidence", "confidence", 0.9123, 0.95))
+    'confidence 0.912 (target 0.95)'
+    """
+
+    name: Annotated[str, "The name of the rule."]
+    title: Annotated[str, "What the figure is."]
+    value: Annotated[float, "The figure."]
+    target: Annotated[float, "The target."]
+
+    def __str__(self) -> str:
+        return f"{self.title} {self.value:.3f} (target {self.target:g})"
+
+
+def stated(figures: Iterable[StoppingFigure], confidence: float) -> str:
+    """Return what a rule tests beside its targets; the confidence alone if it tests nothing that a model states.
+
+    >>> stated([], 0.9123)
+    'confidence 0.912'
+    """
+    return ", ".join(map(str, figures)) or f"confidence {confidence:.3f}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,12 +59,15 @@ class StoppingCheck(Record):
         The current figure of each rule, by name.
     progress
         The progress of the nearest alternative, from 0 to 1.
+    figures
+        The figures that the model states, each beside its target; no counts, such as a budget.
     """
 
     reached: bool
     reasons: tuple[str, ...]
     values: dict[str, float]
     progress: float
+    figures: tuple[StoppingFigure, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -155,15 +184,19 @@ class Stopping(Record):
     def check(self, state: JudgingState) -> StoppingCheck:
         """Check the rules at a state of the judging."""
         values = {name: rule.value(state, self._rate(rule)) for name, rule in _in_order(self.rules).items()}
-        reasons, progress = [], 0.0
+        reasons, progress, shown = [], 0.0, dict[StoppingFigure, None]()
         for together in self.alternatives:
             figures = [(t, values[t.rule.name]) for t in together]
             progress = max(progress, min(t.rule.progress(value, t.target) for t, value in figures))
+            for t, value in figures:
+                if t.rule.judgments(t.target, self._rate(t.rule)) is None:
+                    shown[StoppingFigure(t.rule.name, t.rule.title or t.rule.name, value, t.target)] = None
             if all(t.rule.holds(value, t.target) for t, value in figures):
                 reason = " and ".join(t.rule.describe(value, t.target) for t, value in figures)
                 counted = all(t.rule.judgments(t.target, self._rate(t.rule)) is not None for t in together)
                 reasons.append(reason if counted else f"{reason}{state.scores.caveat}")  # a budget needs no model
-        return StoppingCheck(bool(reasons), tuple(reasons), values, 1.0 if reasons else min(progress, 1.0))
+        done = 1.0 if reasons else min(progress, 1.0)
+        return StoppingCheck(bool(reasons), tuple(reasons), values, done, tuple(shown))
 
     def _rate(self, rule: StoppingRule) -> float:
         return 1.0 if rule.rate is None else self.rates[rule.rate.name]

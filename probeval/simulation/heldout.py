@@ -148,8 +148,12 @@ class Split:
     seed: int
 
 
-def split(collections: Sequence[Collection], depth: int, seeds: int, seed: int, reporter: Reporter) -> list[Split]:
+def split(
+    collections: Sequence[Collection], depth: int, seeds: int, seed: int, reporter: Reporter, *, fitted: bool = True
+) -> list[Split]:
     """Hold out every collection with known truth once per seed, with its training collections.
+
+    If no model is ``fitted``, there are none, and every collection is held out whole.
 
     A collection without a fully judged system is used for training only, at the depth to which it is judged
     (:meth:`~probeval.data.Collection.judged_part`). One with groups of documents and fine grades is unlike the others,
@@ -166,7 +170,10 @@ def split(collections: Sequence[Collection], depth: int, seeds: int, seed: int, 
         except DataError:
             if collection.judgments is None:
                 raise
-            reporter.say(f"{collection.name}: no system is judged to depth {depth}; used for training only.")
+            used = "used for training only" if fitted else "left out"
+            reporter.say(f"{collection.name}: no system is judged to depth {depth}; {used}.")
+    if held and not fitted:
+        return [Split((name, 0), [], one, s) for name, one in held.items() for s in range(seeds)]
     alone = [name for name, h in held.items() if _is_unlike_others(h)]
     past = {c.name: c.judged_part(depth) for c in collections if c.name not in alone}
     out = []

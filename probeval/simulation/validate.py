@@ -14,10 +14,11 @@ import pandas as pd
 
 from probeval.data.collection import Collection
 from probeval.display import Record, Table
-from probeval.errors import DataError, ModelError, ProbevalWarning, ScoreError, did_you_mean
+from probeval.errors import DataError, ModelError, ProbevalWarning, ScoreError
 from probeval.metrics import AnyMetric, Metric
 from probeval.parallel import parallel
 from probeval.relevance.cards.added import ADDED_MODELS, as_predicting, find_added, fit_model, model_name
+from probeval.relevance.cards.card import Card, load_card
 from probeval.relevance.models.base import Predicts
 from probeval.reporting import SILENT, Reporter
 from probeval.results import HIDDEN, Named, Result, frame, key, plain, rows
@@ -322,7 +323,10 @@ def validate(
     collections: Sequence[Collection],
     *,
     metrics: Sequence[AnyMetric] | None = None,
-    models: Mapping[str, FitFunction | Predicts] | Sequence[str | Predicts] = ("independent", "hierarchical"),
+    models: Mapping[str, FitFunction | Card | Predicts] | Sequence[str | Card | Predicts] = (
+        "independent",
+        "hierarchical",
+    ),
     depth: int | None = None,
     checkpoints: Sequence[float] = CHECKPOINTS,
     seeds: int = 5,
@@ -334,7 +338,8 @@ def validate(
 ) -> Validation:
     """Leave each collection out: fit on the others, judge it in part, and compare estimates with its truth.
 
-    A collection without a fully judged system is used for training only. One with groups of documents and fine grades
+    A collection without a fully judged system is used for training only. If all models are taken as they are, such as
+    cards, nothing is fitted, and one collection is enough. One with groups of documents and fine grades
     is unlike the others: models are fitted on half of its queries and tested on the other half. Two successive seeds
     share the halves, swapped.
 
@@ -345,8 +350,8 @@ def validate(
     metrics
         The measures or their names; by default DCG and nDCG at the depth of the pools.
     models
-        Names from :data:`MODELS` or of registered models, or models; or, by name, models and functions that fit one.
-        A model with ``fit(collections, *, depth)`` is fitted, any other is taken as it is.
+        Names from :data:`MODELS` or of registered models, names or paths of cards, cards or models; or, by name, models
+        and functions that fit one. A model with ``fit(collections, *, depth)`` is fitted, any other is taken as it is.
     depth
         The depth of the pools; by default the first metric's cutoff, or 10 without one.
     checkpoints
@@ -378,11 +383,14 @@ def validate(
         raise DataError("Validation needs at least one metric, one checkpoint and one seed.")
     if any(not 0 <= s <= 1 for s in checkpoints) or list(checkpoints) != sorted(set(checkpoints)):
         raise DataError(f"Checkpoints are rising shares of the pool, from 0 to 1; got {list(checkpoints)}.")
-    if not isinstance(models, Mapping):
-        models = {m if isinstance(m, str) else model_name(m): _named(m) if isinstance(m, str) else m for m in models}
-    fits = {name: _fit(model) for name, model in models.items()}
+    named_models = models if isinstance(models, Mapping) else _named(models)
+    for model in named_models.values():
+        if isinstance(model, Card):
+            _warn_of_seen(model, collections, reporter)
+    fits = {name: _fit(model) for name, model in named_models.items()}
     depth = depth or parsed[0].cutoff or DEPTH
-    splits = split(collections, depth, seeds, seed, reporter)
+    fitted_here = any(_is_fitted(model) for model in named_models.values())
+    splits = split(collections, depth, seeds, seed, reporter, fitted=fitted_here)
     training = {s.key: s.training for s in splits}
     tasks = [(key, name) for key in training for name in fits]
     # Fitted in this process, so that splits with the same training collections share the fit.
@@ -404,18 +412,43 @@ def validate(
     return Validation(tuple(map(float, checkpoints)), tuple(validation_runs))
 
 
-def _named(name: str) -> FitFunction | Predicts:
-    """Return the model of the package or from outside with this name."""
+def _named(models: Sequence[str | Card | Predicts]) -> dict[str, FitFunction | Card | Predicts]:
+    """Return models by their names: those of the package, from outside, and cards by their names or paths."""
+    found: dict[str, FitFunction | Card | Predicts] = {}
+    for given in models:
+        name, model = _find(given) if isinstance(given, str) else (model_name(given), given)
+        if name in found:
+            raise ModelError(f"Two models are named {name}. Give one of them another name.")
+        found[name] = model
+    return found
+
+
+def _find(name: str) -> tuple[str, FitFunction | Card | Predicts]:
+    if name in MODELS:
+        return name, MODELS[name]
     added = find_added(name)
-    if name not in MODELS and added is None:
-        known = [*MODELS, *ADDED_MODELS]
-        raise ModelError(f"No model {name!r} to fit: {', '.join(known)}.{did_you_mean(name, known)}")
-    return MODELS[name] if added is None else added
+    if added is not None:
+        return name, added
+    card = load_card(name, others=[*MODELS, *ADDED_MODELS])
+    return card.name, card
 
 
-def _fit(model: FitFunction | Predicts) -> FitFunction:
+def _warn_of_seen(card: Card, collections: Sequence[Collection], reporter: Reporter) -> None:
+    seen = [collection.name for collection in collections if card.fitted_on(collection) is not None]
+    if seen:
+        reporter.say(f"{card.name} was fitted on the judgments of {', '.join(seen)}: its confidence is too high there.")
+
+
+def _is_fitted(model: FitFunction | Card | Predicts) -> bool:
+    """Whether a model is fitted on the other collections, not taken as it is."""
+    return not isinstance(model, Card) and (callable(model) or hasattr(model, "fit"))
+
+
+def _fit(model: FitFunction | Card | Predicts) -> FitFunction:
     """Return the function that fits a model."""
-    if isinstance(model, type) or not (callable(model) or hasattr(model, "fit")):
+    if isinstance(model, Card):
+        return partial(fit_model, model.model)
+    if isinstance(model, type) or not _is_fitted(model):
         model = as_predicting(model)
     return model if callable(model) else partial(fit_model, model)
 

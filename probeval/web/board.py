@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any
 
 from probeval.campaign import Campaign, Share, State, Status
-from probeval.campaign.snapshot import target_confidence
 from probeval.errors import ProbevalError
 from probeval.web.pictures import ProgressCurve, progress_curve
 
@@ -79,23 +78,28 @@ class Standing:
         return self.status.made
 
     @cached_property
-    def target(self) -> float | None:
-        """The confidence that the stopping rule requires, if it requires one."""
-        return target_confidence(self.status.setup.rule_to_stop)
+    def figures(self) -> list[tuple[str, float, float | None]]:
+        """What the stopping rule tests, each beside its target; the confidence if it tests nothing of the model."""
+        snapshot = self.status.snapshot
+        if snapshot is None:
+            return []
+        tested = [(each.title, each.value, each.target) for each in snapshot.figures]
+        return [*tested] or [("confidence", snapshot.confidence, None)]
 
     @cached_property
     def picture(self) -> ProgressCurve | None:
         """Confidence so far and its forecast, to draw."""
         status = self.status
         ahead = None if status.snapshot is None else status.snapshot.forecast
-        return progress_curve(self.curve, status.setup.rule_to_stop, forecast=ahead)
+        needed = None if ahead is None or status.ends is None else status.ends[0]
+        return progress_curve(self.curve, status.setup.rule_to_stop, forecast=ahead, needed=needed)
 
     @cached_property
     def planned(self) -> tuple[int, str] | None:
         """The number of grades and answers at the end, and how it is known: estimated (about), or a limit (at most)."""
         status = self.status
-        if status.left is not None:
-            return self.made + status.left, "about"
+        if status.ends is not None:
+            return status.ends[0], "about"
         budget = status.setup.rule_to_stop.left(self.made)
         if budget is None:
             return None

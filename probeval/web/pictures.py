@@ -51,9 +51,15 @@ class ProgressCurve:
 
 
 def progress_curve(
-    curve: Sequence[Mapping[str, Any]], stopping: Stopping, *, forecast: TargetForecast | None = None
+    curve: Sequence[Mapping[str, Any]],
+    stopping: Stopping,
+    *,
+    forecast: TargetForecast | None = None,
+    needed: int | None = None,
 ) -> ProgressCurve | None:
     """Confidence at every snapshot, and its forecast; None until two snapshots differ in judged pairs.
+
+    ``needed`` is the number of judged pairs at which the target is expected, as the status states it.
 
     >>> curve = [{"judged": 0, "confidence": 0.5}, {"judged": 10, "confidence": 0.9}]
     >>> progress_curve(curve, Stopping.parse("confidence=.95")).points
@@ -66,7 +72,7 @@ def progress_curve(
     judged = [int(point["judged"]) for point in shown]
     sure = [float(point["confidence"]) for point in shown]
     target = target_confidence(stopping)
-    steps = () if forecast is None or forecast.target != target else _until(forecast)
+    steps = () if forecast is None else _until(forecast)
     lowest = min(0.5, *sure, *(point.lower for point in steps))
     first, last = judged[0], judged[-1]
     end = max([last, *(point.judged for point in steps)])
@@ -80,8 +86,7 @@ def progress_curve(
     def height(value: float) -> float:
         return HEIGHT * (SURE - value) / (SURE - lowest)
 
-    needed = round(forecast.needed) if steps and forecast is not None else None
-    inside = needed is not None and needed <= end
+    inside = needed is not None and bool(steps) and needed <= end
     return ProgressCurve(
         points=" ".join(map(place, judged, sure)),
         lowest=lowest,

@@ -277,7 +277,7 @@ class Site:
             "snapshot": standing.status.snapshot,
             "paces": standing.paces(person.name),
             "curve": standing.picture,
-            "target": standing.target,
+            "figures": standing.figures,
         }
 
     # Templates

@@ -5,15 +5,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 
 import pytest
 
 from probeval.campaign import Campaign
 from probeval.data import Collection, Scale
-
-NUMBERS = count()
+from tests.postgres import new_schema
 
 
 @dataclass
@@ -44,12 +42,7 @@ def store(request: pytest.FixtureRequest, memory: Path) -> str:
     """Where a store can be made: a file, or a schema of its own on the server."""
     if getattr(request, "param", "sqlite") == "sqlite":
         return str(memory / "store.db")
-    import psycopg
-
-    url, name = request.getfixturevalue("postgres"), f"s{next(NUMBERS)}"
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
-    return f"{url}&options=-csearch_path%3D{name}"
+    return new_schema(request.getfixturevalue("postgres"))
 
 
 @pytest.fixture

@@ -180,13 +180,13 @@ def test_the_forecast_is_kept_and_says_what_is_left(make: Make, small: Collectio
     truth = dict(zip(map(given.pool.label, range(len(given.pool))), given.grades(), strict=True))
     first = campaign.refresh()
     assert first.forecast is None
-    assert not forecast_is_due(first, campaign.setup)  # nothing to go by yet
+    assert not forecast_is_due(first, campaign.state)  # nothing to go by yet
     for _ in range(20):
         (task,) = campaign.next("ann")
         clock.now += 10
         campaign.answer("ann", task.question, grade=truth[task.query, task.doc])
     plain = campaign.refresh()
-    assert forecast_is_due(plain, campaign.setup)
+    assert forecast_is_due(plain, campaign.state)
     with Campaign.open(campaign.address[0], clock=clock) as other:
         assert other.snapshot == plain
         ahead = campaign.forecast()
@@ -202,16 +202,18 @@ def test_the_forecast_is_kept_and_says_what_is_left(make: Make, small: Collectio
         status = other.status()
     assert status.left == round(ahead.needed) - 20
     assert (status.left_lower, status.left_upper) == (round(ahead.lower) - 20, round(ahead.upper) - 20)
-    assert f"about {status.left} more judgments ({status.left_lower} to {status.left_upper})" in status.summary()
+    assert f"about {status.left} judgments more ({status.left_lower} to {status.left_upper})" in status.summary()
     assert status.advice[0].startswith(
         f"About {status.left} judgments more ({status.left_lower} to {status.left_upper}):"
     )
     assert status.advice[0].endswith("with 1 assessor.")
-    assert not forecast_is_due(made, campaign.setup)
-    assert forecast_is_due(replace(made, judged=41), campaign.setup)
-    assert not forecast_is_due(replace(made, judged=41, reached=True), campaign.setup)
-    assert forecast_is_due(made, replace(campaign.setup, stopping="confidence=.8"))  # another target
-    assert not forecast_is_due(made, replace(campaign.setup, stopping="budget=90"))
+    assert not forecast_is_due(made, campaign.state)
+    assert forecast_is_due(replace(made, judged=41), campaign.state)
+    assert not forecast_is_due(replace(made, judged=41, reached=True), campaign.state)
+    assert forecast_is_due(
+        made, replace(campaign.state, setup=replace(campaign.setup, stopping="confidence=.8"))
+    )  # another target
+    assert not forecast_is_due(made, replace(campaign.state, setup=replace(campaign.setup, stopping="budget=90")))
     campaign.answer("ann", next(p for p in truth if p not in campaign.state.judged), grade=1)
     assert campaign.refresh().forecast == ahead  # kept until the next one
     campaign.change("eve", stopping="confidence=.97,budget=22")

@@ -53,23 +53,36 @@ def test_new_pairs_can_be_judged_before_the_model_runs(campaign: Campaign):
     assert {"late-a", "late-b"} <= {doc for _, doc in given}
 
 
-def test_predictions_from_before_late_runs_do_not_reach_the_audit(make: Callable[..., Campaign]):
-    campaign = make(explore=1.0)
+def test_draws_from_before_late_runs_keep_their_probabilities(make: Callable[..., Campaign]):
+    campaign = make(explore=1.0, metric="DCG@5")
     campaign.refresh()
-    for _ in range(6):
+    for _ in range(12):
         (task,) = campaign.next("ann")
-        campaign.answer("ann", task.question, grade=1)
-    assert campaign.state.picks
+        campaign.answer("ann", task.question, grade=float(len(task.doc) % 3))
+    before, picks = campaign.refresh().audit, dict(campaign.state.picks)
+    assert before is not None
+    assert before.draws == 12
     campaign.add_runs("eve", late_runs(campaign))
+    (waiting,) = campaign.next("ann")  # from the queue of the old snapshot
+    after = campaign.refresh().audit
+    assert after is not None
+    assert dict(campaign.state.picks) == {**picks, waiting.question: campaign.state.picks[waiting.question]}
+    assert (after.draws, after.first, len(after.systems)) == (12, len(before.systems), len(before.systems) + 1)
+    assert (after.sample, after.lower, after.upper) == (before.sample, before.lower, before.upper)
+    assert [(one.sample, one.lower) for one in after.systems[:-1]] == [
+        (one.sample, one.lower) for one in before.systems
+    ]
+    assert after.systems[-1].sample is None
+    assert f"level of the first {after.first} systems" in after.sentences()[0]
+    for _ in range(12):
+        (task,) = campaign.next("ann")
+        campaign.answer("ann", task.question, grade=float(len(task.doc) % 3))
+    later = campaign.refresh().audit
+    assert later is not None
+    assert later.draws == 24
+    assert later.systems[-1].sample is not None  # by the draws since it is there
+    campaign.change("eve", metric="P@5")  # predictions were of another measure
     assert not campaign.state.picks
-    (task,) = campaign.next("ann")  # from the queue of the old snapshot
-    assert not campaign.state.picks
-    campaign.answer("ann", task.question, grade=1)
-    campaign.refresh()
-    (task,) = campaign.next("ann")
-    assert campaign.state.picks.keys() == {task.question}
-    campaign.answer("ann", task.question, grade=1)
-    assert campaign.refresh().audit is not None
 
 
 def test_runs_that_will_not_do_are_refused(campaign: Campaign):

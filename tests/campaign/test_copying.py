@@ -124,7 +124,7 @@ def file(tmp_path: Path, small: Collection) -> Path:
     [
         ("DELETE FROM probeval_event WHERE number = 3", "event 3 is missing: event 4 comes instead"),
         ("DELETE FROM probeval_event WHERE number > 4", "the log ends at event 4, but a snapshot includes event 8"),
-        ("UPDATE probeval_event SET kind = 'danced' WHERE number = 3", "event 3 cannot be read: unknown kind 'danced'"),
+        ("UPDATE probeval_event SET kind = 'danced' WHERE number = 3", "event 3 cannot be read (unknown kind"),
         ("UPDATE probeval_event SET body = '{' WHERE number = 3", "event 3 cannot be read"),
         ("UPDATE probeval_event SET body = '{\"x\":1}' WHERE number = 3", "event 3 cannot be read"),
         ("UPDATE probeval_event SET body = replace(body, '1.0', '\"1\"')", "Expected `float`, got `str`"),

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from probeval.campaign import Campaign, Judged
+from tests.attack.cases import check_some
 from tests.campaign.conftest import on_both_databases
 from tests.campaign.nursery import start_python
+from tests.campaign.power_cuts import POWER_CUTS
 
 WRITER = Path(__file__).with_name("writer.py").read_text()
 
@@ -61,3 +63,9 @@ def test_three_kills_lose_nothing(make: Callable[..., Campaign], store: str):
 @pytest.mark.validation
 def test_twenty_kills_lose_nothing(make: Callable[..., Campaign], store: str):
     assert _kill_again_and_again(make, store, 20) >= 20
+
+
+@pytest.mark.slow
+def test_what_a_power_cut_leaves():
+    """Twenty images of the 2,000 of make attack."""
+    check_some(POWER_CUTS, 20)

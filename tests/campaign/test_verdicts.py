@@ -12,7 +12,7 @@ from scipy import integrate, stats
 
 from probeval.campaign import Campaign, Restored, SetAside, State, fold
 from probeval.campaign import verdicts as own
-from probeval.campaign.verdicts import ALARM, CARELESS, IS_CARELESS, RANDOM, Evidence, careful_answers, posterior_of
+from probeval.campaign.verdicts import ALARM, CARELESS, Evidence, careful_answers, posterior_of
 from probeval.data import read_judgments
 from probeval.errors import CampaignError
 
@@ -43,7 +43,7 @@ def _evidence(answers: Answers, n: int | None = None) -> Evidence:
 
 def _careless(answers: Answers, n: int | None = None) -> dict[str, float]:
     found = posterior_of(list(answers), [_evidence(answers, n)], {})
-    return {name: float(weight[IS_CARELESS].sum()) for name, weight in found.items()}
+    return {name: care.careless for name, care in found.items()}
 
 
 def test_the_posterior_is_that_of_the_formula():
@@ -68,9 +68,9 @@ def test_the_posterior_is_that_of_the_formula():
 
 def test_nothing_known_leaves_the_prior():
     found = posterior_of(["ann", "bob"], [Evidence(SHARES)], {})
-    assert found["ann"][IS_CARELESS].sum() == pytest.approx(CARELESS)
+    assert found["ann"].careless == pytest.approx(CARELESS)
     (doubted,) = posterior_of(["ann"], [], {"ann": 9.0}).values()  # nine times as probable: even
-    assert doubted[IS_CARELESS].sum() == pytest.approx(0.5)
+    assert doubted.careless == pytest.approx(0.5)
 
 
 def test_a_careless_assessor_is_named_and_a_strict_one_is_not():
@@ -92,9 +92,9 @@ def test_who_disagrees_with_a_careless_assessor_is_not_careless():
     np.add.at(both, (theirs, known), 1)
     evidence.with_others.update({"bob": {"dan": both}, "dan": {"bob": both.T}})
     found = posterior_of(["bob", "dan"], [evidence], {})
-    assert found["bob"][IS_CARELESS].sum() < 0.2
-    assert found["dan"][IS_CARELESS].sum() > ALARM
-    assert RANDOM @ found["dan"] > 0.5
+    assert found["bob"].careless < 0.2
+    assert found["dan"].careless > ALARM
+    assert found["dan"].random > 0.5
 
 
 @pytest.mark.slow

@@ -152,7 +152,8 @@ def test_gold_pairs_are_given_shown_and_answered(probeval: Run, store: str, tmp_
     (tmp_path / "gold.txt").write_text("q1 0 not-in-a-run 1\n")
     said = probeval("campaign", "gold", store, tmp_path / "gold.txt", "--by", "eve")
     assert said.err.splitlines() == [
-        "1 gold pairs; 0 of them count as judged.",
+        "1 gold pair, 0 of them asked so far.",
+        "0 of them count as judged.",
         "No task is a gold pair yet: set a share with campaign change --gold-share .05.",
     ]
     assert "gold_share  0.0     0.99" in probeval("campaign", "change", store, "--gold-share", 0.99).out

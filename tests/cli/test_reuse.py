@@ -58,6 +58,27 @@ def test_later_systems_best_first_with_their_pairs(asked, folder, tmp_path):
     assert [sum(p["system"] == r["system"] for p in pairs) for r in found] == [int(r["needed"]) for r in found]
 
 
+def test_queries_without_judgments_count_as_in_an_evaluation(asked, probeval, folder, tmp_path):
+    lines = (folder / "half.qrels").read_text().splitlines(keepends=True)
+    first = lines[0].split()[0]
+    (folder / "one-query-less.qrels").write_text("".join(line for line in lines if line.split()[0] != first))
+    (later, *_) = sorted((folder / "later").iterdir())
+    said = asked("--format", "json", "--pairs", tmp_path / "pairs.csv", qrels="one-query-less.qrels")
+    assert first in {row["query"] for row in csv.DictReader(io.StringIO((tmp_path / "pairs.csv").read_text()))}
+    assert "1 queries of the runs have no judgment: their scores rest on the model alone" in said.err
+    found = {one["system"]: one for one in json.loads(said.out)["systems"]}[later.name.removesuffix(".gz")]
+    runs = [folder / "runs", later]
+    both = probeval(
+        "evaluate", *runs, "--qrels", folder / "one-query-less.qrels", "--metric", "DCG@5", "--format", "json"
+    )
+    means = {one["system"]: one["mean"] for one in json.loads(both.out)["systems"]}
+    assert found["mean"] == pytest.approx(means[found["system"]], abs=0.01)
+    plain = asked("--format", "json", "--model", "none", qrels="one-query-less.qrels")
+    assert "1 queries of the runs have no judgment and are left out." in plain.err
+    of_judged = {one["system"]: one["classical"] for one in json.loads(plain.out)["systems"]}
+    assert found["classical"] == of_judged[found["system"]]
+
+
 def test_one_at_a_time_does_not_depend_on_the_others(asked, probeval, folder):
     whole = {r["system"]: r for r in rows(asked("--format", "csv"))}
     for path in sorted((folder / "later").iterdir()):
@@ -133,7 +154,7 @@ def test_other_queries(probeval, folder, tmp_path):
     options = ("--qrels", folder / "half.qrels", "--metric", "DCG@5", "--model", "uniform")
     said = probeval("reuse", folder / "runs", "--later", run, *options)
     assert said.code == 1
-    assert "System 'new' answers none of the judged queries of the campaign." in said.err
+    assert "System 'new' answers none of the queries of the campaign." in said.err
     run.write_text("elsewhere Q0 d001 1 2 x\nq1 Q0 d001 1 2 x\n")
     said = probeval("reuse", folder / "runs", "--later", run, *options)
     assert "new answers 1 of 6 queries: it scores 0 on the others." in said.err

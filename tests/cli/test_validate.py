@@ -100,7 +100,11 @@ def test_pictures(probeval, folders, tmp_path):
         (("--plot", "r.txt"), "r.txt: the name of a picture must end in .png, .svg, .pdf."),
         (("--checkpoints", "0,few"), "--checkpoints takes comma-separated numbers, got '0,few'."),
         (("--checkpoints", ".2,.1"), "Checkpoints are rising shares of the pool, from 0 to 1; got [0.2, 0.1]."),
-        (("--model", "hierarchic"), "Did you mean 'hierarchical'?"),
+        (
+            ("--model", "hierarchic"),
+            "No model 'hierarchic'. Did you mean 'hierarchical'? 'probeval models' lists those that ship; --import "
+            "FILE adds your own.",
+        ),
         (("--metric", "NDGC@5"), "Unknown metric 'NDGC@5'. Did you mean 'nDCG@5'?"),
     ],
 )
@@ -117,6 +121,22 @@ def test_one_campaign_is_not_enough(probeval, folders):
     said = probeval("validate", folders[0], *QUICK, "--quiet")
     assert said.code == 1
     assert said.err == "Error: first: there is no other campaign to fit on. Name at least two.\n"
+
+
+def test_a_card_just_fitted_is_checked_on_another_campaign(probeval, folders, tmp_path):
+    card = tmp_path / "mine"
+    fitted = probeval("fit", folders[0], folders[1], "--out", card, "--depth", 5, "--quiet")
+    assert fitted.code == 0, fitted.err
+    said = probeval("validate", folders[2], *QUICK[2:], "--model", card, "--format", "json")
+    assert said.code == 0, said.err
+    (held, _) = json.loads(said.out)["campaigns"]
+    (run,) = held["policies"]
+    assert (held["campaign"], run["model"]) == ("third", "mine")
+    assert "fitted" not in said.err
+    seen = probeval("validate", folders[0], *QUICK[2:], "--model", card, "--format", "json")
+    assert "mine was fitted on the judgments of first: its confidence is too high there.\n" in seen.err
+    twice = probeval("validate", folders[2], *QUICK[2:], "--model", card, "--model", card / "card.json")
+    assert twice.err == "Error: Two models are named mine. Give one of them another name.\n"
 
 
 def test_a_campaign_is_needed(probeval):

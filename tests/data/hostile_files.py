@@ -1,28 +1,19 @@
-"""Mutated files for every reader and every format: each is read, or refused in one line.
-
-``python -m tests.data.hostile_files 100000 --seed 0`` prints what happened to so many files. A case is made from the
-seed and its number alone, so a fault comes back by ``--first NUMBER``.
-"""
+"""Mutated files for every reader and every format: each is read, or refused in one line."""
 
 from __future__ import annotations
 
-import argparse
 import gzip
+import inspect
 import io
 import json
 import random
-import resource
-import sys
-import tempfile
-import traceback
-import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
-from unicodedata import category
 
 import pandas as pd
 
@@ -54,7 +45,6 @@ from probeval.data import (
 )
 from probeval.data.evidence import read_graded_labels
 from probeval.data.scale import Scale
-from probeval.errors import ProbevalError, ProbevalWarning
 from probeval.metrics.users_file import read_users_file
 from probeval.preferences import score_documents
 from probeval.reliability import read_scores
@@ -63,11 +53,9 @@ from probeval.satisfaction import read_list_answers, read_preferences
 from probeval.selection.errors import read_corrections
 from probeval.web.documents import read_documents
 from probeval.web.entry import read_assessors
+from tests.attack.cases import Attack, Attempt, Tally
 
 PAYLOADS = Path(__file__).parent / "payloads"
-UNSEEN = ("Cc", "Cs", "Zl", "Zp")  # Unicode's categories of control characters, surrogates and line breaks
-MOST_CHARACTERS = 2500  # of an error
-MOST_MEMORY = 1 << 30  # bytes that a process takes at most, whatever small files it reads
 TEXTS = {"q1": "star wars", "q2": "dogs", "q3": "space films", "q4": "=sum"}
 
 # What stands in the place of a value: too large, of no number, of no text, of another type.
@@ -89,6 +77,11 @@ class Source:
     name: str
     content: bytes
     read: Callable[[Path], Any]
+
+    @property
+    def reader(self) -> str:
+        """The name of what reads it."""
+        return str(getattr(self.read, "func", self.read).__name__).lstrip("_")
 
 
 def _rows(separator: str, *rows: tuple[object, ...]) -> bytes:
@@ -112,7 +105,9 @@ def _parquet(*records: dict[str, Any]) -> bytes:
 
 
 def _one(read: Callable[..., Any], *arguments: Any, **options: Any) -> Callable[[Path], Any]:
-    return lambda path: read(path, *arguments, **options)
+    named = inspect.signature(read).parameters
+    after_the_file = dict(zip([*named][1:], arguments, strict=False))
+    return partial(read, **after_the_file, **options)
 
 
 RUN = [("q1", "Q0", "d1", 1, 3.5, "t"), ("q1", "Q0", "d2", 2, 2, "t"), ("q2", "Q0", "d3", 1, "1e3", "t")]
@@ -137,7 +132,8 @@ MTEB = {"mteb_model_meta": {"model_name": "a/b"}, "default": {"test": {"q1": {"d
 USERS = {"format": "probeval users", "version": 1, "name": "n", "origin": "o", "mapping": None,
          "agreement": {"better": [1] * 10, "neither": [1] * 10, "worse": [1] * 10}}  # fmt: skip
 SIMULATION = {"metric": "P@5", "systems": 2, "pool": 9, "offered": 9, "stopping": "all", "until": "end", "noise": 0,
-              "policies": [{"policy": "random", "ending": {}, "stop": {"accuracy_p": 1}, "points": []}]}  # fmt: skip
+              "policies": [{"policy": "random", "independent": False, "ending": {}, "stop": {"accuracy_p": 1},
+                            "points": []}]}  # fmt: skip
 CORRECTIONS = [{"metric": "P@5", "model": "uniform", "campaigns": ["a"], "sd": [0.1, 0.2], "error": [0.1, 0.3]}]
 
 
@@ -332,7 +328,7 @@ def json_places(tree: Any) -> Iterator[tuple[Any, Any]]:
         yield from json_places(value)
 
 
-def _frame(content: bytes, others: list[Source], rng: random.Random) -> bytes:
+def frame_of(content: bytes, others: list[Source], rng: random.Random) -> bytes:
     """A parquet file with a column of another type, or none."""
     if content[:4] != b"PAR1":
         return _tree(content, others, rng)
@@ -367,94 +363,34 @@ def _frame(content: bytes, others: list[Source], rng: random.Random) -> bytes:
     return out.getvalue()
 
 
-WAYS = (_flip, _cut, _splice, _put, _put, _put, _lines_of, _encode, _tree, _tree, _tree, _frame, _frame)
+WAYS = (_flip, _cut, _splice, _put, _put, _put, _lines_of, _encode, _tree, _tree, _tree, frame_of, frame_of)
 WAYS = (*WAYS, *WAYS, _nested)
 
 
-@dataclass
-class Outcome:
-    """What happened to the files."""
+@contextmanager
+def mutated_files(number: int) -> Iterator[Attempt]:
+    """Attempts to read a mutated file each, and to show what was read."""
+    known = sources()
 
-    read: int = 0
-    refused: int = 0
-    faults: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def text(self) -> str:
-        """The counts, in lines."""
-        total = self.read + self.refused + sum(self.faults.values())
-        lines = [f"{total:,} files: {self.read:,} read, {self.refused:,} refused in one line, "
-                 f"{sum(self.faults.values()):,} faults; {memory() >> 20:,} MB at most"]  # fmt: skip
-        return "\n".join([*lines, *(f"{n} x {what}\n{self.examples[what]}" for what, n in self.faults.most_common())])
-
-
-def memory() -> int:
-    """The most bytes that this process has had in memory."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-Attempt = Callable[[random.Random, Path], str]
-
-
-def attack(number: int, *, seed: int, first: int, attempt: Attempt) -> Outcome:
-    """Attempt so many cases; an attempt says what it tried, and raises where that was refused."""
-    outcome = Outcome()
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", ProbevalWarning)
-        for case in range(first, first + number):
-            try:
-                attempt(random.Random(f"{seed} {case}"), Path(folder))
-                outcome.read += 1
-            except ProbevalError as error:
-                if any(category(c) in UNSEEN for c in str(error)) or len(str(error)) > MOST_CHARACTERS:
-                    _fault(outcome, f"not one line: {str(error)[:200]!r}", case)
-                outcome.refused += 1
-            except Exception as error:
-                _fault(outcome, _where(error), case)
-    return outcome
-
-
-def _fault(outcome: Outcome, what: str, case: int) -> None:
-    outcome.faults[what] += 1
-    outcome.examples.setdefault(what, f"   --first {case}")
-
-
-def _where(error: Exception) -> str:
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/probeval/" in frame.filename]
-    place = frames[-1] if frames else traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: {str(error)[:100]!r}"
-
-
-def read_mutated(known: list[Source]) -> Attempt:
-    """Read one mutated file, and show what was read."""
-
-    def attempt(rng: random.Random, folder: Path) -> str:
+    def attempt(rng: random.Random, folder: Path, tally: Tally) -> None:
         source = rng.choice(known)
         name, content = mutated(source, known, rng)
-        read = source.read if rng.random() < 0.95 else rng.choice(known).read
+        reader = source if rng.random() < 0.95 else rng.choice(known)
+        tally[f"by {reader.reader}"] += 1
         path = folder / name
         path.write_bytes(content)
         try:
-            return repr(read(path))
+            repr(reader.read(path))
         finally:
             path.unlink()
 
-    return attempt
+    yield attempt
 
 
-def run(attempts: Callable[[], Attempt], what: str | None) -> int:
-    """Run by itself: attack, print what happened, and fail if there is a fault or too much memory was taken."""
-    parser = argparse.ArgumentParser(description=what)
-    parser.add_argument("number", type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0)
-    given = parser.parse_args()
-    outcome = attack(given.number, seed=given.seed, first=given.first, attempt=attempts())
-    print(outcome.text)
-    return bool(outcome.faults) or memory() > MOST_MEMORY
-
-
-if __name__ == "__main__":
-    sys.exit(run(lambda: read_mutated(sources()), __doc__))
+FILES = Attack(
+    "files",
+    100_000,
+    mutated_files,
+    "files of every format are mutated, and read by every reader",
+    "each is read, or refused in one line",
+)

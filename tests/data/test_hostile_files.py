@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -15,22 +14,8 @@ import pytest
 from probeval.data import limits, read_judgments, read_labels, read_runs, read_texts
 from probeval.data.limits import VARIABLE, most_bytes
 from probeval.errors import DataError, ProbevalWarning
-from tests.data.hostile_files import MOST_MEMORY, attack, read_mutated, sources
-
-ROOT = Path(__file__).parents[2]
-
-
-def check_by_itself(module: str, number: int) -> None:
-    """Run a harness in a process of its own, and print its counts; it fails if there is a fault."""
-    told = subprocess.run(
-        [sys.executable, "-m", module, str(number), "--seed", "1"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    print(told.stdout)
-    assert told.returncode == 0, told.stdout + told.stderr
+from tests.attack.cases import MOST_MEMORY, check_apart, check_some
+from tests.data.hostile_files import FILES, sources
 
 
 def test_every_source_is_a_good_file(tmp_path: Path):
@@ -45,17 +30,14 @@ def test_every_source_is_a_good_file(tmp_path: Path):
 
 def test_mutated_files_are_read_or_refused_in_one_line():
     """The first of the 100,000 files of make validate."""
-    outcome = attack(300, seed=1, first=0, attempt=read_mutated(sources()))
-    print(outcome.text)
-    assert not outcome.faults, outcome.text
-    assert outcome.read > 30  # not all are refused
+    assert check_some(FILES, 300).used > 30
 
 
 @pytest.mark.validation
 def test_a_hundred_thousand_mutated_files():
     """No traceback, no line that is not one line, and never more memory than stated."""
     assert MOST_MEMORY == 1 << 30
-    check_by_itself("tests.data.hostile_files", 100_000)
+    check_apart("files", FILES.full)
 
 
 def test_what_a_compressed_file_may_unpack_to(put):

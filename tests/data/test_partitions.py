@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -24,6 +25,8 @@ from probeval.data import (
     write_partitions,
 )
 from probeval.errors import DataError
+from tests.attack.cases import check_apart, check_some
+from tests.data import hostile_partitions
 
 pytest.importorskip("pyarrow")
 
@@ -245,6 +248,7 @@ def test_a_damaged_folder_is_named(put, tmp_path):
     ("change", "expected"),
     [
         ({"depth": -1}, "the depth is a number of ranks, got -1"),
+        ({"depth": float("inf")}, "cannot convert float infinity"),
         ({"depth": 1}, "ranks must be from 1 to 1"),
         ({"depth": 10**12}, "nearly all empty"),
         ({"systems": ["a", "a"], "teams": None}, "systems need names of their own"),
@@ -277,3 +281,22 @@ def test_hostile_cells_are_refused_in_one_line(tmp_path, kind, column, value, ex
     with pytest.raises(DataError, match=expected) as refused:
         open_partitions(tmp_path / "mine").read(0)
     assert len(str(refused.value).splitlines()) == 1
+
+
+def test_ids_that_are_not_utf_8_are_refused(tmp_path):
+    folder = tmp_path / "mine"
+    write_partitions(split(hostile_partitions.made(), 1), folder)
+    file = folder / "runs" / "part-00000.parquet"
+    file.write_bytes(hostile_partitions._bytes_as_ids(file.read_bytes(), random.Random(1)))
+    with pytest.raises(DataError, match=r"part-00000.parquet: cannot be read: .*UTF8"):
+        hostile_partitions.use(folder)
+
+
+def test_damaged_partitions_are_read_or_refused_in_one_line():
+    """The first of the 10,000 of make attack."""
+    check_some(hostile_partitions.PARTITIONS, 60)
+
+
+@pytest.mark.validation
+def test_ten_thousand_damaged_partitions():
+    check_apart("partitions", hostile_partitions.PARTITIONS.full)

@@ -1,13 +1,11 @@
-"""Hostile model cards: each is refused in one line when it is read, or shown and used like any other.
-
-``python -m tests.relevance.hostile_cards 10000 --seed 0`` prints what happened to so many cards.
-"""
+"""Hostile model cards: each is refused in one line when it is read, or shown and used like any other."""
 
 from __future__ import annotations
 
 import json
 import random
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from probeval.arrays import objects
-from probeval.data import Collection, Metadata
+from probeval.data import Metadata
 from probeval.relevance import choose_model, synthetic_campaign
 from probeval.relevance.cards.card import SHELVES, read_card
-from tests.data.hostile_files import VALUES, WORDS, Attempt, json_places, run, spoiled_bytes
+from tests.attack.cases import Attack, Attempt, Tally
+from tests.data.hostile_files import VALUES, WORDS, json_places, spoiled_bytes
 
 OLD = Path(__file__).parents[1] / "compatibility"
 NUMBERS = (
@@ -76,38 +75,36 @@ def spoiled(card: bytes, rng: random.Random) -> bytes:
     return text if rng.random() < 0.98 else b'{"a":' * 100_000 + text
 
 
-def use(known: list[bytes], campaign: Collection) -> Attempt:
-    """Read a spoiled card; show it, and predict with it."""
+@contextmanager
+def hostile_cards(number: int) -> Iterator[Attempt]:
+    """Attempts to read a spoiled card each, to show it, and to predict with it."""
+    made = synthetic_campaign(seed=7, systems=3, queries=2, depth=5, docs=8, groups=2)
+    docs = made.runs.pool.docs
+    groups = {name: objects([f"{name}{i % 3}" for i in range(len(docs))]) for name in ("artist", "genre")}
+    known, campaign = cards(), replace(made, metadata=Metadata(docs, groups))
 
-    def attempt(rng: random.Random, folder: Path) -> str:
+    def attempt(rng: random.Random, folder: Path, tally: Tally) -> None:
         path = folder / "card.json"
         path.write_bytes(spoiled(rng.choice(known), rng))
         card = read_card(path)
-        shown = [
-            card.readme(),
-            card.summary(),
-            repr(card),
-            card._repr_html_(),
-            json.dumps(card.to_dict(), allow_nan=False),
-        ]
+        tally[f"{card.kind} models used"] += 1
+        shown = card.readme(), card.summary(), repr(card), card._repr_html_()
+        assert all(shown)
+        json.dumps(card.to_dict(), allow_nan=False)
         for given in (campaign, replace(campaign, judgments=None)):
             choice = choose_model(card, given)
             relevance = choice.model.predict(given.problem(depth=5, scale=choice.scale), rng=np.random.default_rng(0))
             p = relevance.probability
             if not (np.isfinite(p).all() and np.allclose(p.sum(axis=-1), 1)):
                 raise AssertionError("probabilities that are none")
-        return "".join(shown)
 
-    return attempt
-
-
-def attempts() -> Attempt:
-    """Attempts at cards, each by its own number."""
-    made = synthetic_campaign(seed=7, systems=3, queries=2, depth=5, docs=8, groups=2)
-    docs = made.runs.pool.docs
-    groups = {name: objects([f"{name}{i % 3}" for i in range(len(docs))]) for name in ("artist", "genre")}
-    return use(cards(), replace(made, metadata=Metadata(docs, groups)))
+    yield attempt
 
 
-if __name__ == "__main__":
-    sys.exit(run(attempts, __doc__))
+CARDS = Attack(
+    "model cards",
+    10_000,
+    hostile_cards,
+    "model cards are mutated, shown and used",
+    "each is refused in one line, or gives probabilities",
+)

@@ -8,23 +8,19 @@ import pytest
 
 from probeval.errors import ModelError
 from probeval.relevance.cards.card import read_card
-from tests.data.hostile_files import attack
-from tests.data.test_hostile_files import check_by_itself
-from tests.relevance.hostile_cards import attempts, cards
+from tests.attack.cases import check_apart, check_some
+from tests.relevance.hostile_cards import CARDS, cards
 
 
 def test_hostile_cards_are_refused_in_one_line_or_used():
     """The first of the 10,000 cards of make validate."""
-    outcome = attack(100, seed=1, first=0, attempt=attempts())
-    print(outcome.text)
-    assert not outcome.faults, outcome.text
-    assert outcome.read > 5  # not all are refused
+    check_some(CARDS, 100)
 
 
 @pytest.mark.validation
 def test_ten_thousand_hostile_cards():
     """No traceback, no line that is not one line, no probabilities that are none, never more memory than stated."""
-    check_by_itself("tests.relevance.hostile_cards", 10_000)
+    check_apart("cards", CARDS.full)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +44,15 @@ def test_a_prior_beyond_all_logits_is_refused(put):
     name = next(iter(card["models"][0]["prior"]["log_sds"]))
     card["models"][0]["prior"]["log_sds"][name] = [710, 1]  # exp(710) is beyond all floats
     with pytest.raises(ModelError, match="its mean must be from -10 to 3"):
+        read_card(put("card.json", json.dumps(card)))
+
+
+@pytest.mark.parametrize("centre", [-745, 745])
+def test_a_centre_that_overflows_is_refused(put, centre):
+    card = next(card for card in map(json.loads, cards()) if "centre" in card["models"][0].get("prior", ()))
+    read_card(put("card.json", json.dumps(card)))
+    card["models"][0]["prior"]["centre"][0] = centre
+    with pytest.raises(ModelError, match=f"the centre of .*, {centre}, moves documents by more than 100 logits"):
         read_card(put("card.json", json.dumps(card)))
 
 

@@ -54,11 +54,14 @@ def test_it_has_what_was_judged_who_did_it_and_how_it_was_made(page: Page) -> No
     (people,) = (TableText.of(part) for part in page["people"].parts if isinstance(part, Table))
     assert {(row[0], row[1]) for row in people.rows} == {("ann", "10"), ("ben", "9")}
     assert page.figures[1][1] == "14"  # two people do not agree on one of them
-    assert page["people"].parts[0] == Prose("19 judgments in all; 15 of 56 pairs of the pool have one or more.")
+    assert page["people"].parts[0] == Prose(
+        "14 of 56 pairs judged from 19 judgments (1 further judgment of the same pairs; 3 judgments of pairs outside "
+        "the pool; 1 pair not counted, as assessors differ)."
+    )
     assert page["judging"].parts[0] == Prose(
-        "14 of 56 pairs of query and document that systems retrieved to depth 5 (25.0%) are judged. Not counted: "
-        "pairs with judgments that disagree (1), judgments of pairs outside the pool (3), further judgments of the "
-        "same pairs (1)."
+        "14 of 56 pairs of query and document that systems retrieved to depth 5 (25.0%) are judged from 19 judgments "
+        "(1 further judgment of the same pairs; 3 judgments of pairs outside the pool; 1 pair not counted, as "
+        "assessors differ)."
     )
     facts = dict(page["made"].parts[0].rows)  # type: ignore[union-attr]
     assert facts["policy and goal"] == "gain, ranking"

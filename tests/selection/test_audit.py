@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from probeval.data import Judgments, Scale
+from probeval.data import Judgments, Runs, Scale
 from probeval.metrics import measure
 from probeval.relevance import RelevanceDistribution, SyntheticCampaign
 from probeval.selection import AuditReport, Batch, Judging, Pick, audit, foresee
@@ -70,6 +70,26 @@ def test_the_second_draw_of_a_batch_is_unbiased_too(full, state):
             z = unbiased(drawn(some, [i, j], [chance[i], then[j]]), y, weights)
             total += chance[i] * then[j] * z[1]
     np.testing.assert_allclose(total, weights @ y)
+
+
+def test_draws_from_before_a_later_system_are_unbiased_for_the_others(full, state):
+    some = state(8, model=HIERARCHICAL)
+    late = Runs.rows(["late"] * 2, [full.runs.queries[0]] * 2, ["new", str(full.runs.pool.docs[0])])
+    joined = replace(some.judging.collection, runs=full.runs.joined(late))
+    then = Judging.of(joined, some.judging.model, some.judging.metric, scale=SCALE).begin()
+    pool, runs = then.judging.pool, some.judging.runs
+    labels = [some.judging.pool.label(pair) for pair in range(len(some.judging.pool))]
+    at = pool.locate([query for query, _ in labels], [doc for _, doc in labels])
+    y, weights = np.zeros(len(pool)), then.context.level_weights
+    y[at] = true_gains(full, some)
+    chance = draw_probability(some.context, some.goal, some.open)
+    total = sum(
+        chance[i] * unbiased([(at[i], pick) for _, pick in drawn(some, [i], [chance[i]])], y, weights)[0]
+        for i in np.flatnonzero(some.open)
+    )
+    np.testing.assert_allclose(total[:-1], (some.context.level_weights @ true_gains(full, some)))
+    np.testing.assert_allclose(total[:-1], (weights @ y)[: len(runs.systems)])
+    assert np.isnan(total[-1])  # it was not there
 
 
 @pytest.mark.parametrize("goal", ["pair:system-02,system-04", "best"])
@@ -177,7 +197,7 @@ def test_limits_hold_at_every_look():
     for _ in range(n):
         weight = rng.choice([0.5, 1.0, 1.25], 150)
         z = 0.6 + (weight * ((rng.random(150) < 0.3) - 0.3))[:, None]
-        looks = (_sequences(z[:t], np.full(t, 1 / t), 1.0)[1:, 0] for t in range(FEWEST, 151))
+        looks = (_sequences(z[:t], np.ones(t), 1.0)[1:, 0] for t in range(FEWEST, 151))
         missed += any(not low <= 0.6 <= high for low, high in looks)
     assert missed / n < 0.05 + 2 * np.sqrt(0.05 * 0.95 / n)
 

@@ -138,7 +138,7 @@ def test_progress_and_talk(three):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"models": ["independant"]}, ModelError, "No model 'independant' to fit: .* Did you mean 'independent'?"),
+        ({"models": ["independant"]}, ModelError, "No model 'independant'. Did you mean 'independent'?"),
         ({"metrics": []}, DataError, "at least one metric"),
         ({"metrics": ["P"]}, MetricError, "P needs a cutoff"),
         ({"seeds": 0}, DataError, "one seed"),

@@ -172,7 +172,7 @@ def test_the_strip_says_what_the_model_knew_and_forecasts_nothing_from_little(op
     assert f"Confidence {snapshot.confidence:.3f} target 0.95" in said
     assert f"Judged 24 of about {24 + status.left} By you" in said  # type: ignore[operator]
     assert f"{100 * 24 / (24 + status.left):.0f}% of the judgments to the target" in said  # type: ignore[operator]
-    assert f"Target confidence=0.95: about {status.left} more judgments" in status.summary()
+    assert f"Target confidence=0.95: about {status.left} judgments more" in status.summary()
     assert f"Left about {status.left} , under 1 min" in said
     assert "Confidence so far" in said
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pandas as pd
 
@@ -28,6 +28,8 @@ __all__ = ["Compared", "ComparisonAdjudicated", "ComparisonKind", "GoldOrdersCha
 
 SIDES = (("left", "upper"), ("right", "lower"))
 RELEVANT = {"both": "both relevant", "chosen": "only the better one relevant", "neither": "neither relevant"}
+Choice = Literal["left", "right", "equal", ""]
+Relevant = Literal["both", "chosen", "neither", ""]
 BOTH_BAD = ("equal", "neither")
 ORDER_COLUMNS = ("query", "better", "worse")
 MAGNITUDE = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,2})?", re.ASCII)
@@ -50,8 +52,8 @@ class Compared(Answered):
 
     kind = "compared"
     asks = COMPARISON
-    choice: str = ""
-    relevant: str = ""
+    choice: Choice = ""
+    relevant: Relevant = ""
     left_number: float | None = None
     right_number: float | None = None
 
@@ -80,8 +82,8 @@ class ComparisonAdjudicated(Settled):
 
     kind = "comparison adjudicated"
     asks = COMPARISON
-    choice: str
-    relevant: str = ""
+    choice: Choice
+    relevant: Relevant = ""
 
     @property
     def left(self) -> str:

@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
+import msgspec
 import numpy as np
 
 from probeval.arrays import objects
+from probeval.campaign.archive import reading_part
 from probeval.campaign.candidates import Material, QuestionQueues, as_queue
 from probeval.campaign.events import Answered, Settled
 from probeval.campaign.parsing import check_values
@@ -33,7 +35,8 @@ __all__ = ["LISTS", "ListMaterial", "ListsCompared", "ListsKind", "pack_question
 
 LISTS = "lists"
 PART = "questions"  # of the store
-CHOICES = ("left", "right", "same")
+Choice = Literal["left", "right", "same"]
+CHOICES = get_args(Choice)
 GOOD = {"yes": True, "no": False}
 NAME = re.compile(r"([0-9]{1,9})([ab])")
 WORDS = {"left": "left is better", "right": "right is better", "same": "no difference"}
@@ -53,7 +56,7 @@ class ListsCompared(Answered):
 
     kind = "lists compared"
     asks = LISTS
-    choice: str
+    choice: Choice
     good: bool
 
     @property
@@ -91,8 +94,8 @@ class ListsKind(Kind):
         content = part(PART)
         if content is None:
             raise StoreError("the questions are missing. Restore the store from a backup.")
-        rows = json.loads(content)
-        return ListMaterial(tuple(ListQuestion(**{**row, "a": tuple(row["a"]), "b": tuple(row["b"])}) for row in rows))
+        with reading_part():
+            return ListMaterial(msgspec.json.decode(content, type=tuple[ListQuestion, ...]))
 
     def shown(self, question: Question, purpose: str, before: Sequence[Answered], draw: float) -> tuple[str, ...]:
         """The sides at random."""
@@ -155,26 +158,31 @@ class ListMaterial(Material):
 
     def query_of(self, question: Question) -> str:
         """The query of two lists."""
-        return self.questions[_number(question.documents[0])].query
+        return self._of(question.documents[0]).query
 
     def documents(self, name: str) -> tuple[str, ...]:
         """The documents of a list, best first."""
-        question = self.questions[_number(name)]
+        question = self._of(name)
         return question.a if name.endswith("a") else question.b
 
     def score(self, name: str) -> float:
         """The score of a list."""
-        question = self.questions[_number(name)]
+        question = self._of(name)
         return question.score_a if name.endswith("a") else question.score_b
 
     def check(self, question: Question) -> Question:
         """The question, if it is one of these; otherwise an error."""
         if question.kind != LISTS:
             raise CampaignError(f"Users are asked about two lists, not for a {question.kind}.")
-        number = _number(question.documents[0])
+        self._of(question.documents[0])
+        return question
+
+    def _of(self, name: str) -> ListQuestion:
+        """The question that a list is of."""
+        number = _number(name)
         if number >= len(self.questions):
             raise CampaignError(f"Questions go from 0 to {len(self.questions) - 1}, got {number}.")
-        return question
+        return self.questions[number]
 
     def total(self, setup: Setup) -> int:
         """The number of questions that one user gets."""
@@ -211,7 +219,7 @@ class ListMaterial(Material):
 
     def is_right(self, answer: ListsCompared) -> bool | None:
         """Whether the answer to a trap is right; None if it is no trap."""
-        trap = self.questions[answer.asked_about].trap
+        trap = self._of(answer.documents[0]).trap
         if not trap:
             return None
         right = "same" if trap == "same" else "right" if answer.swapped == (trap == "a") else "left"
@@ -219,7 +227,7 @@ class ListMaterial(Material):
 
     def answers(self, events: Sequence[ListsCompared], setup: Setup) -> ListAnswers:
         """The answers with list ``a`` on the left, as users saw them, in the order in which they were given."""
-        pairs = [(event, self.questions[event.asked_about]) for event in events]
+        pairs = [(event, self._of(event.documents[0])) for event in events]
         sides = [
             ((q.b, q.score_b), (q.a, q.score_a)) if e.swapped else ((q.a, q.score_a), (q.b, q.score_b))
             for e, q in pairs

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import pandas as pd
 
 from probeval.characters import readable
+from probeval.data.collection import Collection
 from probeval.data.files import read_bytes, write_bytes
 from probeval.data.scale import Scale
 from probeval.display import Table, fact_table
@@ -102,6 +103,13 @@ class Card(Result):
     def fingerprints(self) -> Mapping[str, str]:
         """The fingerprint of each training qrels, by campaign."""
         return dict(self.training.get("fingerprints", {}))
+
+    def fitted_on(self, collection: Collection) -> str | None:
+        """Return the training campaign that has the judgments of this collection, if any."""
+        if collection.judgments is None:
+            return None
+        mine = collection.judgments.fingerprint()
+        return next((name for name, print_ in self.fingerprints.items() if print_ == mine), None)
 
     def to_dict(self) -> dict[str, Any]:
         """The card as plain data, in the order of its file."""

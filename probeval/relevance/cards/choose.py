@@ -68,10 +68,7 @@ class Choice(Record):
 
     def fitted_on(self, collection: Collection) -> str | None:
         """Return the training campaign of the card that has these judgments, if any."""
-        if self.card is None or collection.judgments is None:
-            return None
-        mine = collection.judgments.fingerprint()
-        return next((name for name, print_ in self.card.fingerprints.items() if print_ == mine), None)
+        return None if self.card is None else self.card.fitted_on(collection)
 
 
 def choose_model(

@@ -19,6 +19,7 @@ from probeval.relevance.observers.prior import ObserverPriors
 __all__ = ["HierarchicalPrior"]
 
 ADDED = "effects from outside"  # in a pickled prior
+MOST_LOGITS = 100.0  # by which a term moves a document: beyond it, probabilities and their errors overflow
 FARTHEST = 1e3  # centre of a term, its spread, and the constant of few systems
 RENAMED = {"stretch": "cutpoint_scale"}  # effects that older cards call otherwise
 
@@ -144,6 +145,12 @@ class HierarchicalPrior(Record):
             raise ValueError(f"{len(self.terms)} terms need as many coefficients, centres and spreads")
         if not all(abs(centre) <= FARTHEST and 1 / FARTHEST <= spread <= FARTHEST for centre, spread in self.standard):
             raise ValueError(f"a centre is at most {FARTHEST:g}, and a spread from {1 / FARTHEST:g} to that")
+        for term, (centre, spread), b in zip(self.terms, self.standard, self.coefficients, strict=bool(self.standard)):
+            if abs(centre) / spread * (abs(b.mean) + 2 * b.sd) > MOST_LOGITS:
+                raise ValueError(
+                    f"the centre of {term}, {centre:g}, moves documents by more than {MOST_LOGITS:g} logits with its "
+                    f"spread {spread:g} and its coefficient {b.mean:g}"
+                )
         if not 0 <= self.few <= FARTHEST:
             raise ValueError(f"the constant of few systems is from 0 to {FARTHEST:g}")
         if any(len(gaps) != n - 2 for n, gaps in self.gaps.items()):

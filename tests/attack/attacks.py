@@ -1,0 +1,23 @@
+"""All attacks, by name."""
+
+from __future__ import annotations
+
+from tests.attack.cases import Attack, Outcome, run_attack
+from tests.campaign.hostile_stores import STORES
+from tests.campaign.power_cuts import POWER_CUTS
+from tests.data.hostile_files import FILES
+from tests.data.hostile_partitions import PARTITIONS
+from tests.relevance.hostile_cards import CARDS
+
+ATTACKS: dict[str, Attack] = {
+    "files": FILES,
+    "cards": CARDS,
+    "stores": STORES,
+    "partitions": PARTITIONS,
+    "power cuts": POWER_CUTS,
+}
+
+
+def run_named(name: str, number: int, *, seed: int = 1, first: int = 0) -> Outcome:
+    """Try so many cases of the attack with this name."""
+    return run_attack(ATTACKS[name], number, seed=seed, first=first)
