@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from probeval.campaign.assessors import CheckedWork, Comparer, Respondent, Share
     from probeval.campaign.kinds.grade import Adjudicated, Judged
 
-__all__ = ["ALARM", "RANDOM", "AssessorVerdict", "Evidence", "Surprise", "surprise_of", "verdicts_of"]
+__all__ = ["ALARM", "RANDOM", "AssessorVerdict", "CheckedAnswers", "Surprise", "surprise_of", "verdicts_of"]
 
 ALARM = 0.95  # P(careless) from which on an assessor is named
 DOUBTFUL = 0.5  # what the model says of comparisons is shown from here on
@@ -175,7 +175,7 @@ class Care:
 
 
 @dataclass
-class Evidence:
+class CheckedAnswers:
     """The answers to questions of one kind that tell of the care of assessors, as counts.
 
     Parameters
@@ -325,7 +325,7 @@ def surprise_of(assessor: str, expected: Floats, given: Ints, shares: Floats) ->
     )
 
 
-def posterior_of(people: Sequence[str], kinds: Sequence[Evidence], favours: Mapping[str, float]) -> dict[str, Care]:
+def posterior_of(people: Sequence[str], kinds: Sequence[CheckedAnswers], favours: Mapping[str, float]) -> dict[str, Care]:
     """What is known of each assessor.
 
     Parameters
@@ -381,7 +381,7 @@ def grade_levels(scale: Scale, grades: Sequence[float]) -> Ints:
     return scale.level_of(scale.codes([max(grade, lowest) for grade in grades])).astype(np.int64)
 
 
-def grade_evidence(state: State, surprises: Sequence[Surprise]) -> Evidence:
+def grade_evidence(state: State, surprises: Sequence[Surprise]) -> CheckedAnswers:
     """What the grades of a campaign tell of the care of assessors, and the surprise of each by the model."""
     scale = state.settings.scale
     n = len(scale.levels)
@@ -411,7 +411,7 @@ def grade_evidence(state: State, surprises: Sequence[Surprise]) -> Evidence:
     total = sum(counted_answers.values(), np.ones(n) / n)
     shape = (len(shifts_of(n)), N, len(ERRORS))
     expected = {each.assessor: np.reshape(each.log_likelihood, shape) for each in surprises if each.log_likelihood}
-    found = Evidence(total / total.sum(), counted_answers, expected=expected)
+    found = CheckedAnswers(total / total.sum(), counted_answers, expected=expected)
     for rows, table in ((known, found.known), (again, found.again)):
         for name, k, y in _levelled(scale, rows):
             table.setdefault(name, np.zeros((n, n)))[k, y] += 1
@@ -432,12 +432,12 @@ def _grade(answer: Answered) -> float:
     return cast("Judged", answer).grade
 
 
-def answer_evidence(work: Sequence[CheckedWork]) -> Evidence:
+def answer_evidence(work: Sequence[CheckedWork]) -> CheckedAnswers:
     """What answers to other questions tell, of which it is only known whether they are right, or the same as before.
 
     An answer at random is so half of the time.
     """
-    found = Evidence(np.array([0.5, 0.5]))
+    found = CheckedAnswers(np.array([0.5, 0.5]))
     for each in work:
         wrong, changed = each.gold - each.gold_right, each.repeats - each.repeats_same
         found.known[each.assessor] = np.array([[0.0, 0.0], [wrong, each.gold_right]])

@@ -12,7 +12,7 @@ from scipy import integrate, stats
 
 from probeval.campaign import Campaign, Restored, SetAside, State, fold
 from probeval.campaign import verdicts as own
-from probeval.campaign.verdicts import ALARM, CARELESS, Evidence, careful_answers, posterior_of
+from probeval.campaign.verdicts import ALARM, CARELESS, CheckedAnswers, careful_answers, posterior_of
 from probeval.data import read_judgments
 from probeval.errors import CampaignError
 
@@ -31,10 +31,10 @@ def _answers(rng: np.random.Generator, n: int, *, wrong: float = 0.1, lapses: fl
     return known, np.where(rng.random(n) < lapses, rng.integers(LEVELS, size=n), given)
 
 
-def _evidence(answers: Answers, n: int | None = None) -> Evidence:
+def _evidence(answers: Answers, n: int | None = None) -> CheckedAnswers:
     given = {name: np.bincount(y[:n], minlength=LEVELS).astype(float) for name, (_, y) in answers.items()}
     total = sum(given.values()) + 1 / LEVELS
-    found = Evidence(total / total.sum(), given)
+    found = CheckedAnswers(total / total.sum(), given)
     for name, (known, y) in answers.items():
         found.known[name] = np.zeros((LEVELS, LEVELS))
         np.add.at(found.known[name], (known[:n], y[:n]), 1)
@@ -67,7 +67,7 @@ def test_the_posterior_is_that_of_the_formula():
 
 
 def test_nothing_known_leaves_the_prior():
-    found = posterior_of(["ann", "bob"], [Evidence(SHARES)], {})
+    found = posterior_of(["ann", "bob"], [CheckedAnswers(SHARES)], {})
     assert found["ann"].careless == pytest.approx(CARELESS)
     (doubted,) = posterior_of(["ann"], [], {"ann": 9.0}).values()  # nine times as probable: even
     assert doubted.careless == pytest.approx(0.5)
