@@ -325,7 +325,9 @@ def surprise_of(assessor: str, expected: Floats, given: Ints, shares: Floats) ->
     )
 
 
-def posterior_of(people: Sequence[str], kinds: Sequence[CheckedAnswers], favours: Mapping[str, float]) -> dict[str, Care]:
+def posterior_of(
+    people: Sequence[str], kinds: Sequence[CheckedAnswers], favours: Mapping[str, float]
+) -> dict[str, Care]:
     """What is known of each assessor.
 
     Parameters
