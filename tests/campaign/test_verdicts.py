@@ -186,3 +186,52 @@ def test_a_person_whose_answers_are_set_aside_is_shown_and_exported_as_such(make
     statement = campaign.statement()
     assert [(c.event, c.what) for c in statement.changes] == [("set aside", "all answers of one person")]
     assert not any("dan" in sentence for sentence in statement.sentences())
+
+
+# A quiz, and a least share of right answers
+
+
+def test_a_quiz_comes_first_and_too_few_right_answers_set_a_person_aside(make: Make):
+    campaign = make(quiz=6, least_right=0.5, gold_share=0.1, seed=2)
+    campaign.change_gold("eve", {query: {f"{query}-gold{i}": 1.0 for i in range(3)} for query in campaign.queries})
+    purposes: dict[str, list[str]] = {"ann": [], "dan": []}
+    for _ in range(12):
+        for who, seen in purposes.items():
+            for task in campaign.next(who):
+                held = campaign.state.leases[task.question][who]
+                seen.append(held.purpose)
+                campaign.answer_and_next(who, task.question, grade=1 if who == "ann" else 2)
+    assert purposes["ann"][:6] == purposes["dan"] == ["gold"] * 6
+    assert "judgment" in purposes["ann"][6:]
+    assert campaign.state.set_aside == ("dan",)
+    (event,) = [event for event in campaign.log() if isinstance(event, SetAside)]
+    assert (event.by, event.reason) == ("dan", "0 of 6 gold questions right, and 50% is the least share")
+    campaign.change("eve", gold_share=0.5)
+    campaign.restore("eve", "dan")
+    while campaign.next("dan"):  # new answers alone count: after six more the person is out again
+        (task,) = campaign.next("dan")
+        campaign.answer("dan", task.question, grade=2)
+    gold = [e for e in campaign.log() if getattr(e, "purpose", "") == "gold" and e.by == "dan" and e.kind == "judged"]
+    assert len(gold) == 12
+    assert campaign.state.set_aside == ("dan",)
+
+
+def test_without_a_quiz_five_gold_answers_decide_and_their_questions_open_again(make: Make):
+    campaign = make(least_right=0.5, gold_share=0.5, seed=1)
+    campaign.change_gold("eve", {query: {f"{query}-gold{i}": 1.0 for i in range(3)} for query in campaign.queries})
+    while campaign.next("dan"):
+        (task,) = campaign.next("dan")
+        campaign.answer("dan", task.question, grade=2)
+    given = [answer for answers in campaign.state.answers.values() for answer in answers]
+    assert sum(answer.purpose == "gold" for answer in given) == 5
+    assert any(answer.purpose == "aside" for answer in given)
+    assert not campaign.state.judged
+    assert sum(campaign.state.asked.values()) == 0
+
+
+def test_bad_settings_of_a_quiz_get_one_line(make: Make):
+    campaign = make()
+    with pytest.raises(CampaignError, match="The questions of a quiz must be 0 or more, got -1"):
+        campaign.change("eve", quiz=-1)
+    with pytest.raises(CampaignError, match=r"The least share of right answers must be from 0 to 1, got 1\.5"):
+        campaign.change("eve", least_right=1.5)
