@@ -55,6 +55,7 @@ html_theme = "pydata_sphinx_theme"
 html_math_renderer = "mathml"
 html_title = f"probeval {release}"
 html_static_path = ["_static"]
+html_extra_path = ["llms.txt"]
 html_css_files = ["probeval.css"]
 html_copy_source = False
 html_show_sourcelink = False

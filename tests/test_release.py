@@ -167,3 +167,13 @@ def test_contributors_find_every_target_of_the_makefile() -> None:
     assert [target for target in phony[1].split() if f"`make {target}`" not in page] == []
     named = re.findall(r"`((?:probeval|tests|docs|models)/[\w./]*)`", page)
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_pages_that_machines_and_newcomers_are_sent_to_exist() -> None:
+    home = PROJECT["project"]["urls"]["Documentation"]
+    pages = re.findall(rf"\({home}/(.+?)\.html\)", (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8"))
+    assert len(pages) > 10
+    assert [page for page in pages if not (ROOT / "docs" / f"{page}.md").exists()] == []
+    for file in (ROOT / ".github").glob("*.md"):
+        links = re.findall(r"\]\(([^):]+)\)", file.read_text(encoding="utf-8"))
+        assert [link for link in links if not (file.parent / link).exists()] == [], file.name
