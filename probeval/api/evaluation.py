@@ -110,7 +110,8 @@ class Evaluation(Result):
     def ranking(self) -> Ranking:
         """The systems by falling mean score, with rank probabilities."""
         ranking = self.estimate.ranking.at(self.level)
-        return changed(ranking, scores=changed(ranking.scores, per_query=True)) if self.per_query else ranking
+        more = {"per_query": self.per_query, "outside": self.estimate.scores_with_outside}
+        return changed(ranking, scores=changed(ranking.scores, **more)) if any(more.values()) else ranking
 
     @key.named("model")
     def model_name(self) -> str:

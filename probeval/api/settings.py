@@ -167,8 +167,13 @@ InferenceName = Annotated[
     ),
 ]
 Outside = Annotated[
-    bool | OutsideModel,
-    About("Estimate also the relevant documents outside the pool, for nDCG, AP, recall and their like.", kind=bool),
+    bool | OutsideModel | None,
+    About(
+        "Estimate also the relevant documents outside the pool; default: for AP, recall and their like, while pairs "
+        "are open.",
+        option="--outside/--no-outside",
+        kind=bool,
+    ),
 ]
 Target = Annotated[str, About("Scores on these queries, or on their population.", choices=TARGETS)]
 Aggregate = Annotated[str, About("The mean over queries: arithmetic or geometric.", choices=tuple(AGGREGATES))]
@@ -241,7 +246,7 @@ class Estimating(Scoring):
     depth: Depth = None
     rope: Rope = 0.0
     mapping: Mapping = None
-    outside: Outside = False
+    outside: Outside = None
     draws: Draws = 1000
 
 

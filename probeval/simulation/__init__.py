@@ -5,6 +5,7 @@ from probeval.simulation.errors import learn_errors
 from probeval.simulation.forecast import Forecast, ForecastStep, forecast
 from probeval.simulation.heldout import HeldOut, restrict
 from probeval.simulation.machines import ALLOCATIONS
+from probeval.simulation.mix import Mix, forecast_mix
 from probeval.simulation.plan import TARGETS, Plan, Planned, Prices, Variants, plan, resize
 from probeval.simulation.points import BINS, Bins, Point, measure_point, tau_and_accuracy, top_tau
 from probeval.simulation.protocol import Contender, SimulationProtocol, label_baselines
@@ -32,6 +33,7 @@ __all__ = [
     "Forecast",
     "ForecastStep",
     "HeldOut",
+    "Mix",
     "Plan",
     "Planned",
     "Point",
@@ -56,6 +58,7 @@ __all__ = [
     "apply_rules",
     "compare_at_budgets",
     "forecast",
+    "forecast_mix",
     "label_baselines",
     "lasting",
     "learn_errors",

@@ -65,6 +65,11 @@ class SimulatedMachines:
         return {name: int(bought.sum()) for name, bought in self.bought.items()}
 
     @property
+    def total(self) -> int:
+        """The number of labels bought."""
+        return sum(self.count.values())
+
+    @property
     def available(self) -> dict[str, Bools]:
         """The pairs that each machine can still label, by its name, shape (pair,)."""
         if self.labels is None:
