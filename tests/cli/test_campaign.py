@@ -186,7 +186,7 @@ def test_status_evaluate_and_report_state_the_same_confidence(probeval: Run, run
     assert json.loads(evaluated.out)["confidence"] == status["snapshot"]["confidence"]
     reported = probeval("report", "mine.db", "-o", "report.html", "--format", "csv")
     assert reported.code == 0, reported.err
-    assert f"mean confidence,{status['snapshot']['confidence']:.3f}," in reported.out
+    assert f"confidence,{status['snapshot']['confidence']:.3f}," in reported.out
 
 
 def test_imports_say_what_came_in(probeval: Run, store: str, small: Collection):
