@@ -66,7 +66,7 @@ def test_the_whole_way(probeval: Run, store: str, tmp_path: Path):
     out = probeval("campaign", "export", store, "-o", "qrels.txt")
     assert out.err.endswith("lines in qrels.txt. Read them elsewhere with --scale graded:2.\n")
     assert f"{query} adjudicated {doc} 1\n" in Path("qrels.txt").read_text()
-    assert len(read_judgments("qrels.txt")) == document["judged"]
+    assert len(read_judgments("qrels.txt")) == document["judged"] + document["undecided"]
     rows = [json.loads(line) for line in probeval("campaign", "export", store, "--format", "jsonl").out.splitlines()]
     assert {row["assessor"] for row in rows} == {"ann", "bob", "eve"}
 
