@@ -29,7 +29,7 @@ from probeval.relevance.normal import Normal
 __all__ = ["LATER", "Selectivity", "System", "SystemOnQuery", "Team", "widened"]
 
 # The standard deviation of the quality of a system that arrives after the judging, over that of the first systems. Of
-# 1, 1.5 and 2 it predicts the order of later systems and first ones best: see docs/evidence-reuse.md.
+# 1, 1.5 and 2 it predicts best how newcomers compare with the first systems: see docs/evidence-reuse.md.
 LATER = 1.5
 SHORTER = 0.1  # the log ratio of the longest and the shortest lists above which they are of unequal length
 
