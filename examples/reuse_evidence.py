@@ -75,7 +75,7 @@ standard deviation of the first systems' means.
 
 {quality.LATER:g} is chosen: it predicts better than 1 on both campaigns, and over them and the newcomers of the same
 campaigns below it has the best mean log score (-.196; 1 has -.205, 2 has -.207). With 1 the newcomers of 2019 are drawn
-towards the first systems. 2 suits them better still, but neither those of 2020 nor newcomers of the same campaign, and a
+towards the first systems. 2 suits them better still, but neither those of 2020 nor newcomers of the same campaign; a
 mean that is moved up suits 2019 alone.
 """
 SAMES = f"""Newcomers of the same campaign: systems of {TEAMS_OF} teams, drawn at random, join without their team, a
