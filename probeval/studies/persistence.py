@@ -145,11 +145,10 @@ def persistence_study(
     runs = runs.top(depth or runs.depth)
     grades = judgments.scale(scale)
     lists, queries = Lists.judged(runs, judgments, grades)
-    ranks = np.arange(lists.depth)
-    weight = (1 - grid) * grid ** ranks[:, None]  # shape (rank, persistence)
-    gain = lists.values(metric_of("RBP").gains(grades))
-    values = gain @ weight  # shape (system, query, persistence)
-    residual = 1 - lists.judged_docs.astype(float) @ weight
+    each = [metric_of(f"RBP(p={p:g})") for p in grid]
+    weight = np.stack([metric.weights(grades, lists.depth) for metric in each], axis=1)  # shape (rank, persistence)
+    values = lists.values(each[0].gains(grades)) @ weight  # shape (system, query, persistence)
+    residual = 1 - lists.judged_docs.astype(float) @ ((1 - grid) * grid ** np.arange(lists.depth)[:, None])
     means, relevant = values.mean(axis=1), lists.relevant_counts[:, 1]
     closest: list[ClosestPersistence] = []
     curve: list[PersistencePoint] = []
