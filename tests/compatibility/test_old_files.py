@@ -150,8 +150,6 @@ def test_a_store_of_schema_2_says_what_it_said(tmp_path):
         Campaign.open(place, name="mixed", read_only=True)
     with Campaign.open(place, name="mixed", clock=later) as campaign:
         status = campaign.status().to_dict()
-        assert status["undecided"] == 12  # which counted as judged when the store was made
-        status["judged"] += status["undecided"]
         assert [name for name, value in expected["figures"].items() if not same(status[name], value)] == []
         assert {name: campaign.export(name) for name in expected["exports"]} == expected["exports"]
         assert same(campaign.gold().to_dict(), expected["gold"])
