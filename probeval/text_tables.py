@@ -26,7 +26,8 @@ NEGATIVE = re.compile(r"-(?=[\d.,]+(e[-+]?\d+)?%?$)")
 # An underscore between letters or digits is only an underscore; elsewhere it starts emphasis.
 # What Markdown would read as markup; an interval is none. At the beginning of a line also a heading or a list.
 MARKDOWN = re.compile(
-    r"[\\`*<>&$~|]|\[(?![+-]?[\d.]+, )|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])|^#(?=#{0,5}\s)|^[+-](?=\s)|(?<=^\d)[.)](?=\s)"
+    r"[\\`*<>&$~|]|\[(?![+-]?[\d.]+, )|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])"
+    r"|^#(?=#{0,5}\s)|^[+-](?=\s)|(?<=^\d)[.)](?=\s)"
 )
 # What many readers of Markdown link, and notify: names of people, addresses.
 ADDRESS = re.compile(r"(?<!\w)@(?=\w)|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)

@@ -4,6 +4,7 @@
 """
 
 from probeval.api.aggregate import aggregate
+from probeval.api.agree import agree
 from probeval.api.compare import SystemComparisons, compare
 from probeval.api.convert import convert
 from probeval.api.evaluate import evaluate, next_pairs
@@ -31,6 +32,7 @@ __all__ = [
     "Reuse",
     "SystemComparisons",
     "aggregate",
+    "agree",
     "as_collection",
     "compare",
     "convert",

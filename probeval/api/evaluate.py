@@ -31,7 +31,7 @@ from probeval.partitioned import Engine, PartitionedEstimate, fit_parts, look, s
 from probeval.partitioned.scores import check_scoring
 from probeval.records import About, part, task
 from probeval.relevance import Choice, Hierarchical
-from probeval.relevance.outside import load_outside
+from probeval.relevance.outside import MOST_GRADES, OutsideModel, load_outside
 from probeval.reporting import Reporter
 from probeval.scores import ScoreEstimate, ScoreEstimation
 from probeval.scores.evaluate import as_metric
@@ -92,6 +92,8 @@ class EvaluationInputs(WorkOnParts, Distribution, Evidence):
             evaluation_estimate(collection, measured, depth=deep, method=self.method, draws=self.draws)
         )
         settings = self._settings(measured, choice.scale, remarks)
+        in_parts = (self.jobs, self.scheduler) != (None, None)
+        settings["outside"] = self._outside(measured, choice.scale, in_parts=in_parts)
         if self.jobs is None and self.scheduler is None:
             return ScoreEstimation.of(
                 collection, choice.model, measured, depth=deep, scale=choice.scale, **settings
@@ -137,6 +139,14 @@ class EvaluationInputs(WorkOnParts, Distribution, Evidence):
     def _engine(self) -> Engine:
         return Engine(self.jobs, self.scheduler, self.reporter)
 
+    def _outside(self, metric: Metric, scale: Scale, *, in_parts: bool) -> OutsideModel | None:
+        """The model of relevant documents outside the pool; by default for measures that count all of them."""
+        if self.outside is not None:
+            return load_outside() if self.outside is True else self.outside or None
+        drawn = self.method in (None, "draws") and len(scale) <= MOST_GRADES
+        needed = drawn and (metric.counts_all(scale) or not in_parts)
+        return replace(load_outside(), only_bases=True) if needed else None
+
     def _settings(self, metric: Metric, scale: Scale, reporter: Reporter) -> dict[str, Any]:
         """How scores are estimated, beside the model and the measure."""
         return {
@@ -145,7 +155,6 @@ class EvaluationInputs(WorkOnParts, Distribution, Evidence):
             "family": self.family,
             "draws": self.draws,
             "rope": as_rope(self.rope, metric, scale, mapping=self.mapping, reporter=reporter),
-            "outside": load_outside() if self.outside is True else self.outside or None,
             "aggregate": self.aggregate,
             "ranking_draws": RANKING_DRAWS,
             "seed": self.seed,
@@ -184,7 +193,13 @@ class NextInputs(WorkOnParts, ChoosingByErrors, Distribution, Evidence):
             where = {"jobs": None, "scheduler": None}
         evaluation = part(self, EvaluationInputs, metric=measure, **where).run()
         return evaluation.next(
-            self.n, policy=self.policy, goal=self.goal, stop=rules, explore=self.explore, labeller=self.labeller
+            self.n,
+            policy=self.policy,
+            goal=self.goal,
+            stop=rules,
+            explore=self.explore,
+            labeller=self.labeller,
+            prices=self.prices,
         )
 
 

@@ -17,7 +17,7 @@ from probeval.bayes import NutsDiagnostics
 from probeval.data import OpenPair, WriteOptions, as_labels, write_tasks
 from probeval.data.texts import as_text_mapping, document_texts
 from probeval.display import Table
-from probeval.errors import ModelError
+from probeval.errors import ModelError, SelectionError
 from probeval.metrics import AnyMetric
 from probeval.relevance import Choice, Hierarchical
 from probeval.relevance.answers.verdicts import AnswersUsed
@@ -45,7 +45,7 @@ from probeval.ties import TIE
 if TYPE_CHECKING:
     from probeval.reports import Page
     from probeval.satisfaction import Agreement, SatMapping
-    from probeval.selection import Batch, Fairness, JudgingState, Stopping, StoppingCheck
+    from probeval.selection import AnswerPrices, Batch, Fairness, JudgingState, Request, Stopping, StoppingCheck
 
 __all__ = ["RANKING_DRAWS", "CheckedStop", "Evaluation", "Evaluations", "NextPair", "NextPairs"]
 
@@ -110,7 +110,8 @@ class Evaluation(Result):
     def ranking(self) -> Ranking:
         """The systems by falling mean score, with rank probabilities."""
         ranking = self.estimate.ranking.at(self.level)
-        return changed(ranking, scores=changed(ranking.scores, per_query=True)) if self.per_query else ranking
+        more = {"per_query": self.per_query, "outside": self.estimate.scores_with_outside}
+        return changed(ranking, scores=changed(ranking.scores, **more)) if any(more.values()) else ranking
 
     @key.named("model")
     def model_name(self) -> str:
@@ -176,6 +177,7 @@ class Evaluation(Result):
         stop: Stopping | str | None = None,
         explore: float | None = None,
         labeller: str | None = None,
+        prices: AnswerPrices | str | Mapping[str, float] | None = None,
     ) -> NextPairs:
         """The next ``n`` pairs to judge, best first; none once the stopping rule holds.
 
@@ -192,11 +194,21 @@ class Evaluation(Result):
         labeller
             Choose pairs for this labeller, by its column of labels or the name that it will have: those whose label,
             with its errors, is expected to tell most, among those that it has not labelled.
+        prices
+            What a judgment costs, and a label of each machine, such as ``person=1,gpt4o=.01``: the pairs are then for
+            whoever is expected to tell more for the price, ``n`` for people, or for a machine about as many as cost the
+            same.
         """
-        from probeval.selection import Stopping
+        from probeval.selection import AnswerPrices, Stopping, next_request
 
-        state = self.judging(policy, goal=goal, explore=explore)
-        return NextPairs(self, state, n, Stopping.parse(stop), UNSET if labeller is None else labeller)
+        state, stopping = self.judging(policy, goal=goal, explore=explore), Stopping.parse(stop)
+        if prices is None:
+            return NextPairs(self, state, n, stopping, UNSET if labeller is None else labeller)
+        if labeller is not None:
+            raise SelectionError("--labeller names who is asked, and --prices choose it. Leave out one of them.")
+        left = stopping.left(len(state.judgments))
+        request = next_request(state, AnswerPrices.parse(prices), n if left is None else min(n, left))
+        return NextPairs(self, state, n, stopping, UNSET if request.is_for_people else request.observer, request)
 
     def judging(self, policy: str = "gain", *, goal: str = "ranking", explore: float | None = None) -> JudgingState:
         """The state of a judging from here on; the parameters are those of :meth:`next`."""
@@ -423,6 +435,7 @@ class NextPairs(Result):
     asked: int  # the number of pairs asked for
     stopping: Stopping
     labeller: Annotated[str | UnsetType, "The labeller that the pairs are for, if they are not for people."] = UNSET
+    request: Request | None = None  # the pairs, where prices choose who is asked
 
     def _headline(self) -> str:
         what = "judge" if self.labeller is UNSET else "label"
@@ -478,6 +491,11 @@ class NextPairs(Result):
         """The number of comparisons of systems in each state."""
         return Verdict.of(self.state.ranking)
 
+    @key
+    def gains(self) -> Mapping[str, float] | UnsetType:
+        """The expected gain per cost of people and of each machine, where answers have prices and these decide."""
+        return UNSET if self.request is None or not self.request.gains else self.request.gains
+
     @key.named("labels")
     def labels_shown(self) -> LabelsUsed | UnsetType:
         """The sources of labels, where there are any."""
@@ -518,6 +536,8 @@ class NextPairs(Result):
     def _batch(self) -> Batch:
         """The pairs by position; a budget of judgments is not for labels."""
         n = 0 if self.check.reached else self.asked
+        if self.request is not None:
+            return self.request.batch if n else self.state.next(0)
         if isinstance(self.labeller, str):
             from probeval.selection import choose_for_labeller
 
@@ -578,7 +598,7 @@ class NextPairs(Result):
 
             r = label_correlation(state, self.labeller)
             lines.append(f"The labels of {self.labeller} have an expected correlation of {r:.2f} with relevance.")
-            if not self.check.reached and len(self.chosen) < self.asked:
+            if self.request is None and len(self.chosen) < self.asked:
                 lines.append(f"{self.labeller} has labelled all other pairs that are not judged.")
         elif state.goal.about_labels:
             lines.append(
@@ -591,4 +611,6 @@ class NextPairs(Result):
                 f"{state.judging.explore:.0%} of the pairs are drawn at random from both sides of the comparison, with "
                 "the probability shown."
             )
+        if self.request is not None and not check.reached:
+            lines += self.request.sentences()
         return lines

@@ -52,6 +52,14 @@ class PlanInputs(WorkOnParts, Checks, Scoring, Evidence):
     clusters: Clusters = None
     rope: Rope = 0.0
     mapping: Mapping = None
+    labeller: Annotated[
+        str | None,
+        About(
+            "A machine, by its column of labels or the name that it will have: state the cheapest mix of its labels "
+            "and judgments.",
+            metavar="NAME",
+        ),
+    ] = None
     prices: Annotated[
         Any, About("What judgments, queries and labels cost: see :class:`probeval.simulation.Prices`.", option="")
     ] = None
@@ -90,6 +98,7 @@ class PlanInputs(WorkOnParts, Checks, Scoring, Evidence):
             self.metric,
             targets=self.target,
             clusters=self.clusters,
+            labeller=self.labeller,
             variants=part(self, Variants, prices=Prices() if self.prices is None else self.prices),
             scale=choice.scale,
             n_jobs=self.jobs,

@@ -25,6 +25,7 @@ from probeval.selection.topics import TOPICS
 __all__ = [
     "MEASURE",
     "Aggregate",
+    "AnswersCost",
     "Checkpoints",
     "Checks",
     "Choosing",
@@ -166,12 +167,26 @@ InferenceName = Annotated[
     ),
 ]
 Outside = Annotated[
-    bool | OutsideModel,
-    About("Estimate also the relevant documents outside the pool, for nDCG, AP, recall and their like.", kind=bool),
+    bool | OutsideModel | None,
+    About(
+        "Estimate also the relevant documents outside the pool; default: for AP, recall and their like, while pairs "
+        "are open.",
+        option="--outside/--no-outside",
+        kind=bool,
+    ),
 ]
 Target = Annotated[str, About("Scores on these queries, or on their population.", choices=TARGETS)]
 Aggregate = Annotated[str, About("The mean over queries: arithmetic or geometric.", choices=tuple(AGGREGATES))]
 GoalName = Annotated[str, About(f"The goal of judging: {_listed(GOALS)}.", metavar="GOAL")]
+AnswersCost = Annotated[
+    Any,
+    About(
+        "What an answer costs: of people, and of machines by their columns of labels. Pairs then go to whoever is "
+        "expected to tell more for the price.",
+        metavar="person=1,NAME=.01",
+        kind=str,
+    ),
+]
 Errors = Annotated[
     Any,
     About("Corrections for --stop error=, written by simulate --learn-errors.", metavar="FILE", kind=Path),
@@ -231,7 +246,7 @@ class Estimating(Scoring):
     depth: Depth = None
     rope: Rope = 0.0
     mapping: Mapping = None
-    outside: Outside = False
+    outside: Outside = None
     draws: Draws = 1000
 
 
@@ -259,6 +274,7 @@ class ChoosingByErrors(Choosing):
     """Stopping rules that may rest on the errors of past campaigns."""
 
     errors: Errors = None
+    prices: AnswersCost = None
 
     @property
     def stopping(self) -> Stopping:

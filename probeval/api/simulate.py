@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SimulationInputs", "simulate"]
 
+ALLOCATIONS = ("gain", "people", "labels", "square-root")  # of probeval.simulation, slow to import
 TESTS = ("t", "wilcoxon", "sign", "tukey", "friedman")  # of probeval.reliability.SIGNIFICANCE, slow to import
 
 
@@ -105,6 +106,13 @@ class SimulationInputs(WorkOnParts, Sharing, ChoosingByErrors, Scoring, Evidence
             kind=str,
         ),
     ] = None
+    allocations: Annotated[
+        Sequence[str],
+        About(
+            "With --prices, how the cost is shared between people and machines.",
+            option="--allocation", many=True, choices=ALLOCATIONS,
+        ),
+    ] = ("gain",)  # fmt: skip
     systems: Systems = "judged"
     seeds: Annotated[int, About("The number of seeds, starting at --seed.", least=1)] = 1
     jobs: Jobs = 1

@@ -297,9 +297,11 @@ def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[
 
     if judged.judging.collection.labels is None or not isinstance(judged.judging.model, Hierarchical):
         return ()
-    n = judged.scores.judged
-    if last is not None and last.labels and 0 <= n - last.labels[0]["judged"] < EXAMINE:
-        return last.labels
+    n, labels = judged.scores.judged, judged.estimate.problem.labels
+    missing = {} if labels is None else dict(zip(labels.sources, np.isnan(labels.values).mean(axis=0), strict=True))
+    known = () if last is None else last.labels
+    if known and 0 <= n - known[0]["judged"] < EXAMINE and {each["source"] for each in known} == set(missing):
+        return tuple({**each, "missing": float(missing[each["source"]])} for each in known)
     return tuple(
         {
             "source": o.observer.name,

@@ -275,6 +275,9 @@ def _progress(status: Status) -> Iterator[str]:
         yield f"{status.disagreements:,} disagreements to settle, {status.adjudicated:,} settled."
     if status.answers and snapshot is not None and not snapshot.uses_answers:
         yield f"The model {setup.model} does not use answers about two documents: they change no score."
+    shares = () if snapshot is None else [f"{each['source']} {1 - each['missing']:.0%}" for each in snapshot.labels]
+    if shares:
+        yield f"Share of the pool that machines labelled: {', '.join(shares)}."
     yield from status.standing()
     if snapshot is not None and snapshot.audit is not None:
         yield from snapshot.audit.sentences()

@@ -26,6 +26,7 @@ from probeval.scores.trust import MARGIN
 
 if TYPE_CHECKING:
     from probeval.reliability.banding import BandStudy
+    from probeval.reliability.tie_study import TieStudy
 
 __all__ = ["evaluate"]
 
@@ -37,6 +38,7 @@ class EvaluationOutput(Output):
     bands: Annotated[
         float | None, About("With --model none: the loss if ranks are known up to bands.", metavar="RATIO")
     ] = None
+    ties: Annotated[bool, About("With --model none: the range of scores over all orders of tied documents.")] = False
     per_query: PerQuery = False
     trust: Annotated[bool, About("Show also how reliable each source of labels is, and whom it favours.")] = False
     margin: Annotated[float, About("With --trust: the shift of labels that counts as none.", metavar="SHARE")] = MARGIN
@@ -52,14 +54,17 @@ class EvaluationOutput(Output):
     ] = None
     plot: Annotated[
         Path | None,
-        About("Plot the ranking by the first measure; FILE-pairs shows the pairs.", metavar="FILE"),
+        About(
+            "Plot the ranking by the first measure, FILE-pairs the pairs; with --ties ranges, with --bands p-values.",
+            metavar="FILE",
+        ),
     ] = None
 
 
 @verb("Rank systems, with few judgments or none.")
 def evaluate(
     given: EvaluationInputs, metric: Metrics, show: EvaluationOutput
-) -> Evaluation | Evaluations | Measured | Measurements | BandStudy:
+) -> Evaluation | Evaluations | Measured | Measurements | BandStudy | TieStudy:
     """Rank systems with no judgments, some, or all, and quantify the uncertainty of the ranking.
 
     With --model none: classical evaluation, with the bounds that unjudged documents leave.
@@ -71,8 +76,9 @@ def evaluate(
     metrics = [as_metric(text) for text in metric]
     if given.model == "none":
         return _by_judgments(given, metrics, show)
-    if show.bands is not None:
-        raise ProbevalError("--bands is for judged documents alone. Add --model none.")
+    for name, asked in (("bands", show.bands is not None), ("ties", show.ties)):
+        if asked:
+            raise ProbevalError(f"--{name} is for judged documents alone. Add --model none.")
     if len(metrics) > 1 and str(given.rope).startswith("users="):
         raise ProbevalError("--rope users=SHARE is a difference of one measure. Give one --metric, or a number.")
     for name, asked in (("trust", show.trust), ("surprising", show.surprising is not None)):
@@ -111,14 +117,17 @@ def _plot(ranking: Ranking, path: Path, level: float, messages: Messages) -> Non
 
 def _by_judgments(
     given: EvaluationInputs, metrics: list[Metric], show: EvaluationOutput
-) -> Measured | Measurements | BandStudy:
+) -> Measured | Measurements | BandStudy | TieStudy:
     """Evaluation by the judgments alone, without a model."""
     for path in given.runs:
         refuse_partitions(path)
     for name in ("trust", "surprising"):
         if getattr(show, name):
             raise ProbevalError(f"--{name} rests on a model of relevance. Name a model.")
-    for name, shown in (("plot", show.plot is not None), ("rope", is_given(given, "rope"))):
+    if show.ties and show.bands is not None:
+        raise ProbevalError("--ties and --bands are two studies. Leave out one.")
+    drawn = show.plot is not None and not show.ties and show.bands is None
+    for name, shown in (("plot", drawn), ("rope", is_given(given, "rope"))):
         if shown:
             raise ProbevalError(f"--{name} is for probabilities, and --model none has none. Name a model.")
     given.refuse("judgments")
@@ -126,7 +135,9 @@ def _by_judgments(
         raise ProbevalError("--outside is for a model; with --model none only judged pairs count. Name a model.")
     if given.qrels is None:
         raise ProbevalError("Evaluation without a model needs judgments: give --qrels FILE.")
-    return _classical(given, metrics, show) if show.bands is None else _bands(given, metrics, show.bands, show)
+    if show.ties or show.bands is not None:
+        return _of_order(given, metrics, show)
+    return _classical(given, metrics, show)
 
 
 def _classical(given: EvaluationInputs, metrics: list[Metric], show: EvaluationOutput) -> Measured | Measurements:
@@ -149,15 +160,28 @@ def _classical(given: EvaluationInputs, metrics: list[Metric], show: EvaluationO
     return Measurements(found) if len(found) > 1 else found[0]
 
 
-def _bands(given: EvaluationInputs, metrics: list[Metric], ratio: float, show: EvaluationOutput) -> BandStudy:
-    """What systems lose if documents are only placed in the right band of ranks."""
-    from probeval.reliability import band_study
+def _of_order(given: EvaluationInputs, metrics: list[Metric], show: EvaluationOutput) -> BandStudy | TieStudy:
+    """What the order of documents leaves open: of tied ones, or of those in one band of ranks."""
+    from probeval.reliability import band_study, tie_study
 
     if len(metrics) > 1:
-        raise ProbevalError("--bands takes one --metric.")
+        raise ProbevalError(f"--{'ties' if show.ties else 'bands'} takes one --metric.")
     scale = as_scale(given.scale)
     collection = with_reference(given.collection(given.runs, scale=scale, reporter=show.messages), given.reference)
     judgments = required_judgments(collection)
     grades = judgments.scale(scale)
     grades = grades if given.gain is None else grades.with_gain(given.gain)
-    return band_study(collection.runs, judgments, metrics[0], ratio, scale=grades, depth=given.depth)
+    if show.bands is None:
+        study = tie_study(collection.runs, judgments, metrics[0], scale=grades, depth=given.depth)
+        if show.plot is not None:
+            from probeval.plots import plot_ties
+
+            write_pictures({show.plot: plot_ties(study)}, show.messages)
+        return study
+    bands = band_study(collection.runs, judgments, metrics[0], show.bands, scale=grades, depth=given.depth)
+    if show.plot is not None:
+        from probeval.plots import plot_p_values
+
+        names = (f"{metrics[0]}", f"{metrics[0]} in bands of ratio {show.bands:g}")
+        write_pictures({show.plot: plot_p_values(*bands.p_values, names=names)}, show.messages)
+    return bands

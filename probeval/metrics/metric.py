@@ -262,11 +262,25 @@ class Metric(Described):
         """
         if self.is_linear:
             return False
+        return not self._same_with(scale, 0, MANY)
+
+    def counts_all(self, scale: Scale) -> bool:
+        """Whether the score depends on the number of all relevant documents, however many: it has a recall base.
+
+        An ideal list takes no more of them than it has ranks.
+
+        >>> [parse(m).counts_all(Scale.graded(2)) for m in ("AP@10", "R@10", "Rprec", "nDCG@10", "DCG@10")]
+        [True, True, True, False, False]
+        """
+        return not self.is_linear and not self._same_with(scale, MANY, 2 * MANY)
+
+    def _same_with(self, scale: Scale, few: int, many: int) -> bool:
+        """Return whether lists have the same scores with few and with many relevant documents outside them."""
         top = len(scale) - 1
         found = np.array([[top, 0, top], [1, 0, 1], [1, 1, 0]], dtype=np.int16)[:, None]  # (system, query, rank)
         counts = np.array([[3, 2, *[0] * (top - 1)]])
-        few, many = (self.scores(Lists(scale, found, counts + more)) for more in (0, MANY))
-        return not np.array_equal(few, many)
+        one, other = (self.scores(Lists(scale, found, counts + more)) for more in (few, many))
+        return np.array_equal(one, other)
 
     @property
     def limits(self) -> tuple[float, float]:

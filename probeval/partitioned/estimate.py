@@ -123,6 +123,10 @@ class PartitionedEstimate(ScoreEstimate):
         """The joint scores of all systems over all queries."""
         return self.whole_scores
 
+    @property
+    def scores_with_outside(self) -> None:
+        """None: relevant documents outside the pool are estimated from all queries at once."""
+
     @cached_property
     def in_memory(self) -> ScoreEstimate:
         """The estimate of the queries in memory."""

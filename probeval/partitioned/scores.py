@@ -103,7 +103,8 @@ def score_parts(
     systems = surveyed.systems
     ideal = None
     if plan.metric.needs_ideal(relevance.scale):
-        ideal = Ideal(surveyed.pairs, surveyed.pairs, len(systems), int(relevance.beyond[:, 0].sum()))
+        goes_on = plan.metric.counts_all(relevance.scale) and int(relevance.certain.sum()) < surveyed.pairs
+        ideal = Ideal(surveyed.pairs, surveyed.pairs, len(systems), int(relevance.beyond[:, 0].sum()), goes_on=goes_on)
     return Scores(
         metric=plan.metric,
         systems=systems,

@@ -1,8 +1,10 @@
 """Plots of results: each function takes a result and optional axes, and returns the axes."""
 
+from probeval.plots.agreement import plot_p_values, plot_ties, plot_two_scores
 from probeval.plots.calibration import plot_checkpoints, plot_reliability
 from probeval.plots.canvas import BLUE, GREEN, GREY, ORANGE, save
 from probeval.plots.curves import plot_forecast, plot_trajectories, plot_trajectory
+from probeval.plots.evidence import plot_along, plot_by_campaign
 from probeval.plots.meta import plot_measures, plot_meta, plot_rates
 from probeval.plots.milestones import plot_milestones
 from probeval.plots.pools import plot_multiplicity, plot_pools, plot_trends
@@ -18,6 +20,8 @@ __all__ = [
     "GREY",
     "ORANGE",
     "plot_agreement",
+    "plot_along",
+    "plot_by_campaign",
     "plot_checkpoints",
     "plot_components",
     "plot_critical",
@@ -29,6 +33,7 @@ __all__ = [
     "plot_meta",
     "plot_milestones",
     "plot_multiplicity",
+    "plot_p_values",
     "plot_pairs",
     "plot_pools",
     "plot_posterior",
@@ -39,8 +44,10 @@ __all__ = [
     "plot_roc",
     "plot_satisfaction",
     "plot_tests",
+    "plot_ties",
     "plot_trajectories",
     "plot_trajectory",
     "plot_trends",
+    "plot_two_scores",
     "save",
 ]

@@ -250,6 +250,11 @@ class RelevanceDistribution(Result):
         """Return the distribution with an estimate of the relevant documents outside the pool."""
         return replace(self, outside=replace(outside, mean=self.mean_counts()[:, 1:]))
 
+    @property
+    def without_outside(self) -> RelevanceDistribution:
+        """The distribution without relevant documents outside the pool."""
+        return replace(self, outside=None)
+
     def mean_counts(self) -> Floats:
         """Return the mean number of pairs per query with each grade under each draw of the parameters.
 

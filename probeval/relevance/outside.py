@@ -20,6 +20,7 @@ from probeval.data.scale import Scale
 from probeval.errors import ModelError
 
 __all__ = [
+    "MOST_GRADES",
     "Outside",
     "OutsideModel",
     "OutsideStreams",
@@ -100,12 +101,15 @@ class OutsideModel:
         :math:`\phi`, the variance of a number over its mean.
     campaigns
         The names of the campaigns that it was learned from.
+    only_bases
+        Whether only measures that count all relevant documents use it, and only while pairs of the pool are open.
     """
 
     coefficients: tuple[float, ...]
     sd: float
     dispersion: float
     campaigns: tuple[str, ...] = ()
+    only_bases: bool = False
 
     def __post_init__(self) -> None:
         if len(self.coefficients) != len(TERMS) or self.sd < 0 or self.dispersion <= 1:
@@ -136,7 +140,8 @@ class OutsideModel:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters as plain data."""
-        return {**asdict(self), "coefficients": dict(zip(TERMS, self.coefficients, strict=True))}
+        learned = {name: value for name, value in asdict(self).items() if name != "only_bases"}
+        return {**learned, "coefficients": dict(zip(TERMS, self.coefficients, strict=True))}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> OutsideModel:

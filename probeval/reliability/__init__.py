@@ -50,6 +50,7 @@ from probeval.reliability.power import minimum_difference, power_of, queries_nee
 from probeval.reliability.resampling import Resamples
 from probeval.reliability.significance import COMPARISONS, Pairwise, compare
 from probeval.reliability.splithalf import BINS, OUTCOMES, SplitHalf, split_half, split_halves
+from probeval.reliability.tie_study import TiedSystem, TieStudy, tie_study
 from probeval.reliability.twoway import TwoWay, compare_counts, p_trend, signed, straddling, two_way
 
 __all__ = [
@@ -90,6 +91,8 @@ __all__ = [
     "SplitHalf",
     "StudyPoint",
     "TargetTests",
+    "TieStudy",
+    "TiedSystem",
     "TwoWay",
     "adjust",
     "agreements",
@@ -139,6 +142,7 @@ __all__ = [
     "studentised_range",
     "superiority",
     "t_test",
+    "tie_study",
     "tukey_hsd",
     "two_way",
     "weighted_kappa",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -17,6 +18,8 @@ from probeval.metrics import AnyMetric, Lists, Metric, metric_of
 from probeval.metrics.bands import band_starts, banded, worst_case
 from probeval.metrics.ties import expected
 from probeval.reliability.one_sided import noninferiority_test
+from probeval.reliability.paired import differences, pair_index, t_test
+from probeval.reliability.twoway import TwoWay, signed, two_way
 from probeval.results import Result, key, rows
 
 __all__ = ["BandStudy", "BandedSystem", "band_study"]
@@ -72,6 +75,22 @@ class BandStudy(Result):
         }
         return rows(BandedSystem, system=self.systems, mean=mean, banded=after, loss=mean - after, **tests)
 
+    @cached_property
+    def p_values(self) -> tuple[Floats, Floats]:
+        """The p-values of all pairs of systems by paired t-tests, as they are and in bands, each with shape (pair,)."""
+        return self._tested(self.original)[1], self._tested(self.banded)[1]
+
+    def _tested(self, values: Floats) -> tuple[Floats, Floats]:
+        """The mean differences of all pairs of systems and their p-values; 1 where two systems are equal."""
+        gap = differences(values, *pair_index(len(values)))
+        return gap.mean(axis=1), np.nan_to_num(t_test(gap)[1], nan=1.0)
+
+    @key.flat
+    def decisions(self) -> TwoWay:
+        """Significant pairs: in both, in bands alone, as they are alone, in neither."""
+        was, found = (signed(*self._tested(values), alpha=ALPHA) for values in (self.original, self.banded))
+        return two_way(found, was)
+
     def kept(self, margin: float, *, alpha: float = ALPHA) -> int:
         """Return how many systems are shown to lose less than this share of their score."""
         return int((noninferiority_test(self.banded, self.original, margin=margin)[1] <= alpha).sum())
@@ -92,6 +111,8 @@ class BandStudy(Result):
             f"Bands start at ranks {first}{', ..' if len(self.bands) > 6 else ''}; within a band any order is equally "
             f"likely.{most}",
             f"Of {len(self.systems)} systems, {kept} of the score (one-tailed paired t, alpha {ALPHA:g}).",
+            f"Of {self.decisions.pairs:,} pairs of systems, {self.decisions.tp:,} differ significantly both ways, "
+            f"{self.decisions.fn:,} only as they are, {self.decisions.fp:,} only in bands (paired t, alpha {ALPHA:g}).",
         )
 
 

@@ -100,14 +100,16 @@ def _expected_ap(x: Floats, y: Floats) -> float:
     right = signs(x - x[:, None]) > 0
     tied = ~above & ~above.T
     np.fill_diagonal(tied, False)
-    total = 0.0
-    for i in range(n):
-        sure, ties, found = above[i].sum(), tied[i].sum(), (above[i] & right[i]).sum()
+    place, ahead = above.sum(axis=1), (above & right).sum(axis=1)
+    alone = ~tied.any(axis=1) & (place > 0)
+    total = float((ahead[alone] / place[alone]).sum())
+    for i in np.flatnonzero(tied.any(axis=1)):
         # i is equally likely behind 0..ties of its group, which are a random subset of it.
+        ties = tied[i].sum()
         behind = np.arange(ties + 1)
-        expected = found + behind * ((tied[i] & right[i]).sum() / max(ties, 1))
-        place = sure + behind
-        total += float(np.divide(expected, place, out=np.zeros(len(place)), where=place > 0).mean())
+        expected = ahead[i] + behind * ((tied[i] & right[i]).sum() / ties)
+        places = place[i] + behind
+        total += float(np.divide(expected, places, out=np.zeros(len(places)), where=places > 0).mean())
     return 2 * total / (n - 1) - 1
 
 

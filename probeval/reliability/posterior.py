@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import compress
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -27,7 +28,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, log_expit, logit
 
-from probeval.arrays import Floats
+from probeval.arrays import Floats, Ints
 from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, draw_prior, load, sample
 from probeval.display import Table
 from probeval.errors import ReliabilityError, did_you_mean
@@ -92,6 +93,9 @@ class ScorePosterior(Result):
         One of :data:`FAMILIES`.
     values
         The scores, NaN if missing, shape (system, query).
+    modelled
+        The system of the model that stands for each system, shape (system,): systems with the same scores on all
+        queries are one in it.
     chains, statistics
         The parameters and the sampler's statistics, each of shape (chain, draw, ..).
     means
@@ -104,6 +108,7 @@ class ScorePosterior(Result):
     values: Floats
     level: Annotated[float, "The probability of intervals, and that a verdict needs."]
     rope: Annotated[float, "The difference up to which systems count as equal."]
+    modelled: Ints
     chains: Mapping[str, Floats]
     statistics: Mapping[str, Floats]
     means: Floats
@@ -120,8 +125,16 @@ class ScorePosterior(Result):
 
     @property
     def p_best(self) -> Floats:
-        """P(each system is the best), shape (system,)."""
-        return np.bincount(self.means.argmax(axis=1), minlength=len(self.systems)) / len(self.means)
+        """P(each system is the best), shape (system,); systems with the same scores share it evenly."""
+        n = len(self.systems)
+        best = np.bincount(self.modelled[self.means.argmax(axis=1)], minlength=n) / len(self.means)
+        return np.asarray((best / np.maximum(np.bincount(self.modelled, minlength=n), 1))[self.modelled])
+
+    @property
+    def alike(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of systems with the same scores on all queries."""
+        groups = [tuple(compress(self.systems, self.modelled == one)) for one in np.unique(self.modelled)]
+        return tuple(group for group in groups if len(group) > 1)
 
     @key
     def pairs(self) -> tuple[ModelledPair, ...]:
@@ -185,39 +198,47 @@ class ScorePosterior(Result):
         )
 
     def sentences(self) -> tuple[str, ...]:
-        """Diagnostics of the sampler, and the target of the intervals."""
+        """Diagnostics of the sampler, the target of the intervals, and systems that are one in the model."""
         found = self.diagnostics
+        same = (
+            f"{', '.join(group)}: the same scores on all queries, so they are one system of the model, and tied."
+            for group in self.alike
+        )
         return (
             f"Hierarchical model of {self.family} scores, by NUTS: {found}.",
             f"{self.level:.0%} intervals are for the population of queries.",
+            *same,
         )
 
     def to_arviz(self, *, rng: np.random.Generator | None = None) -> Any:
         """Return ArviZ data: prior and posterior with their predictions, log-likelihood, sampler statistics, scores.
 
-        ``rng`` draws the prior and the predictions; seed 0 by default.
+        Systems with the same scores are one, by the first name. ``rng`` draws the prior and the predictions; seed 0 by
+        default.
         """
         rng = np.random.default_rng(0) if rng is None else rng
         shape = self.chains["mean"].shape[:2]
-        there = ~np.isnan(self.values)
+        first = np.unique(self.modelled, return_index=True)[1]
+        systems, scores = [self.systems[i] for i in first], self.values[first]
+        there = ~np.isnan(scores)
         at = dict(zip(("system_index", "query_index"), np.nonzero(there), strict=True))
-        cells = [f"{self.systems[s]} {self.queries[q]}" for s, q in zip(*at.values(), strict=True)]
-        prior = draw_prior(_model(self.values, self.family), shape[0] * shape[1], rng)
+        cells = [f"{systems[s]} {self.queries[q]}" for s, q in zip(*at.values(), strict=True)]
+        prior = draw_prior(_model(scores, self.family), shape[0] * shape[1], rng)
         del prior[COORDINATE]
         prior = {name: values.reshape(*shape, *values.shape[1:]) for name, values in prior.items()}
         groups: dict[str, Mapping[str, Any]] = {
             "prior": prior,
             "prior_predictive": {"score": self._predicted(prior, rng)[:, :, there]},
-            "posterior": {**self.chains, "system_mean": self.means.reshape(*shape, -1)},
+            "posterior": {**self.chains, "system_mean": self.means[:, first].reshape(*shape, -1)},
             "posterior_predictive": {"score": self._predicted(self.chains, rng)[:, :, there]},
-            "log_likelihood": {"score": self._log_likelihood()[:, :, there]},
+            "log_likelihood": {"score": self._log_likelihood(scores)[:, :, there]},
             "sample_stats": dict(self.statistics),
-            "observed_data": {"score": self.values[there]},
+            "observed_data": {"score": scores[there]},
             "constant_data": at,
         }
         by_system = {name: ["system"] for name in ("system_effect", "spread_effect", "system_mean")}
         dims = {**by_system, "query_effect": ["query"], "score": ["cell"], **{name: ["cell"] for name in at}}
-        coords = {"system": list(self.systems), "query": list(self.queries), "cell": cells}
+        coords = {"system": systems, "query": list(self.queries), "cell": cells}
         attributes = {"model": f"{self.family} scores", "inference": "nuts", **asdict(self.diagnostics)}
         return arviz_data(groups, coords, dims, attributes)
 
@@ -236,16 +257,15 @@ class ScorePosterior(Result):
         place = rng.random(eta.shape)
         return np.where(place < zero, 0.0, np.where(place > 1 - one, 1.0, inside))
 
-    def _log_likelihood(self) -> Floats:
+    def _log_likelihood(self, scores: Floats) -> Floats:
         """Return the log-likelihood of each score, shape (chain, draw, system, query)."""
         return np.stack(
-            [self._of_chain({k: v[i] for k, v in self.chains.items()}) for i in range(len(self.chains["mean"]))]
+            [self._of_chain(scores, {k: v[i] for k, v in self.chains.items()}) for i in range(len(self.chains["mean"]))]
         )
 
-    def _of_chain(self, c: Mapping[str, Floats]) -> Floats:
+    def _of_chain(self, y: Floats, c: Mapping[str, Floats]) -> Floats:
         eta = c["mean"][:, None, None] + c["system_effect"][:, :, None] + c["query_effect"][:, None, :]
         log_spread = (c["log_spread"][:, None] + c["spread_effect"])[:, :, None]
-        y = self.values
         if self.family == "normal":
             spread = np.exp(log_spread)
             return np.asarray(-0.5 * ((y - eta) / spread) ** 2 - np.log(spread) - 0.5 * np.log(2 * np.pi))
@@ -277,6 +297,7 @@ def compare_bayes(
     """Estimate all systems' means over the population of queries jointly, from their scores on some queries.
 
     Systems share a spread, so their differences shrink with few queries, and no correction for many pairs is needed.
+    Systems with the same scores on all queries are one system of the model, and tied.
     ``probeval compare --bayes`` does the same.
 
     Parameters
@@ -317,8 +338,12 @@ def compare_bayes(
     rng = np.random.default_rng(0) if rng is None else rng
     order = np.argsort(-np.round(np.nanmean(scores, axis=1), 12), kind="stable")
     scores = scores[order]
+    modelled = _as_one(scores)
+    distinct = scores[np.unique(modelled, return_index=True)[1]]
+    if len(distinct) < 2:
+        raise ReliabilityError("All systems have the same scores on every query: there is nothing to compare.")
     found, statistics = sample(
-        _model(scores, family),
+        _model(distinct, family),
         draws=draws,
         tune=tune,
         chains=chains,
@@ -332,12 +357,24 @@ def compare_bayes(
         queries=tuple(queries),
         family=family,
         values=scores,
+        modelled=modelled,
         level=level,
         rope=rope,
         chains=found,
         statistics=statistics,
-        means=_population_means(found, family, rng),
+        means=_population_means(found, family, rng)[:, modelled],
     )
+
+
+def _as_one(scores: Floats) -> Ints:
+    """Return the number of the first system with the same scores on all queries among distinct ones, shape (system,).
+
+    The model has an independent residual for each system. Two that share theirs would count twice: their common scores
+    would look more certain than they are, and a difference that never varies has no residual at all.
+    """
+    found: dict[bytes, int] = {}
+    rows = np.round(np.where(np.isnan(scores), np.inf, scores), 12) + 0.0
+    return np.array([found.setdefault(row.tobytes(), len(found)) for row in rows])
 
 
 def _model(scores: Floats, family: str) -> Any:

@@ -395,7 +395,8 @@ def _simulation(document: Mapping[str, Any]) -> Simulation:
             for p in one["points"]
         )
         stop = one["stop"]
-        at = TrajectoryStep(int(stop["judged"]), *(_number(stop[name]) for name in ("confidence", "accuracy", "tau")))
+        confidence, accuracy, tau = (_number(stop[name]) for name in ("confidence", "accuracy", "tau"))
+        at = TrajectoryStep(int(stop["judged"]), confidence, accuracy, tau)
         steps = {p.judged: TrajectoryStep(p.judged, p.confidence, p.accuracy, p.tau) for p in points} | {at.judged: at}
         trajectories.append(
             Trajectory(

@@ -37,6 +37,12 @@ class ScoredSystem:
     sd: Annotated[float, "The standard deviation of the score."]
     lower: Annotated[float, "The lower end of its interval."]
     upper: Annotated[float, "The upper end of its interval."]
+    mean_outside: Annotated[
+        float | UnsetType,
+        "Where relevant documents outside the pool are likely and not counted: the expected score if they are.",
+    ] = UNSET
+    lower_outside: Annotated[float | UnsetType, "The lower end of its interval if they are."] = UNSET
+    upper_outside: Annotated[float | UnsetType, "The upper end of its interval if they are."] = UNSET
     sd_judging: Annotated[
         float | UnsetType, "For the population of queries, the part of sd because relevance is not known."
     ] = UNSET

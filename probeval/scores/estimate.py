@@ -20,7 +20,7 @@ from probeval.relevance.answers.verdicts import AnswersUsed, answers_used
 from probeval.relevance.models.base import FallbackModel, Predicts
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.online import OnlineModel, Prediction, follow
-from probeval.relevance.outside import OutsideModel
+from probeval.relevance.outside import MOST_GRADES, OutsideModel, load_outside
 from probeval.scores.compare import Ranking, check_rope
 from probeval.scores.evaluate import as_metric, evaluate
 from probeval.scores.scores import Scores
@@ -172,10 +172,18 @@ class ScoreEstimation(Record):
         """Return the prediction of relevance with these judgments and answers."""
         now = judgments if len(judgments) else None
         prediction = self.online.after(now, stream(self.seed, Purpose.PREDICTION), answers=answers, last=last)
-        if self.outside is None:
-            return prediction
-        outside = self.outside.on(self.problem.runs, self.scale, stream(self.seed, Purpose.OUTSIDE))
-        return replace(prediction, relevance=prediction.relevance.with_outside(outside))
+        return self.widened(prediction)
+
+    def widened(self, prediction: Prediction) -> Prediction:
+        """Return a prediction that counts the relevant documents outside the pool, if the measure does."""
+        relevance, model = prediction.relevance, self.outside
+        needed = model is not None and (
+            not model.only_bases or (self.metric.counts_all(self.scale) and not relevance.certain.all())
+        )
+        if model is None or not needed:
+            return prediction if relevance.outside is None else replace(prediction, relevance=relevance.without_outside)
+        outside = model.on(self.problem.runs, self.scale, stream(self.seed, Purpose.OUTSIDE))
+        return replace(prediction, relevance=relevance.with_outside(outside))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -208,7 +216,7 @@ class ScoreEstimate(Record):
     def scores(self) -> Scores:
         """The joint scores of all systems."""
         how = self.estimation
-        return evaluate(
+        found = evaluate(
             how.runs,
             self.prediction.relevance,
             how.metric,
@@ -220,6 +228,10 @@ class ScoreEstimate(Record):
             query_weights=how.query_weights,
             aggregate=how.aggregate,
         ).with_clusters(how.clusters)
+        below = how.depth < how.collection.runs.depth and how.depth < (how.metric.cutoff or how.depth + 1)
+        if found.ideal is None or not below or found.judged == found.pool:
+            return found
+        return replace(found, ideal=replace(found.ideal, goes_on=True))
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -269,9 +281,25 @@ class ScoreEstimate(Record):
         """Return the estimate with another measure; measures of one depth share one prediction."""
         how = replace(self.estimation, metric=metric)
         if depth == how.depth:
-            return replace(self, estimation=how)
+            return replace(self, estimation=how, prediction=how.widened(self.prediction))
         problem = how.collection.problem(depth=depth, scale=how.scale)
         return replace(how, online=follow(how.model, problem)).estimate(self.judgments, answers=self.answers)
+
+    def with_outside(self, model: OutsideModel) -> ScoreEstimate:
+        """Return the estimate that counts also the relevant documents outside the pool; the prediction is the same."""
+        how = replace(self.estimation, outside=model)
+        return replace(self, estimation=how, prediction=how.widened(self.prediction))
+
+    @cached_property
+    def scores_with_outside(self) -> Scores | None:
+        """The scores with an estimate of the relevant documents outside the pool, where these are likely; else None.
+
+        They are drawn, on scales with few grades.
+        """
+        how, ideal = self.estimation, self.scores.ideal
+        if ideal is None or not ideal.is_narrow or self.scores.method != "draws" or len(how.scale) > MOST_GRADES:
+            return None
+        return self.with_outside(load_outside()).scores
 
     def relabelled(self, sources: tuple[str, ...], *, worth_factor: float = 1.0) -> ScoreEstimate:
         """Return the estimate with the labels of some sources alone, or of none, and their worth multiplied.

@@ -42,6 +42,7 @@ class Ideal:
         float | None,
         "The typical number of relevant documents per query outside all of these, if it was estimated, else null.",
     ] = None
+    goes_on: Annotated[bool, HIDDEN] = False  # whether the measure counts documents that this pool does not reach
 
     @classmethod
     def of(cls, runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Ideal | None:
@@ -54,6 +55,7 @@ class Ideal:
             len(runs.systems),
             int(relevance.beyond[:, 0].sum()),
             None if relevance.outside is None else relevance.typically_outside(),
+            metric.counts_all(relevance.scale) and not bool(relevance.certain.all()),
         )
 
     def __str__(self) -> str:
@@ -74,8 +76,12 @@ class Ideal:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the ideal list is from the pool of few runs alone, so that scores are too high."""
-        return self.systems < FEW and self.pairs == self.retrieved and not self.judged and self.outside is None
+        """Whether relevant documents outside are likely and not counted, so that scores are too high.
+
+        They are where the pool is of few runs alone, and for measures that count documents which it does not reach.
+        """
+        few = self.systems < FEW and self.pairs == self.retrieved and not self.judged
+        return self.outside is None and (few or self.goes_on)
 
     @property
     def fact(self) -> str:
@@ -84,7 +90,7 @@ class Ideal:
 
     @property
     def sentence(self) -> str:
-        """What the ideal list is taken from, and what to do if this is the pool of few runs alone."""
+        """What the ideal list is taken from, and what to do if relevant documents outside are likely."""
         more = "Relevant documents outside would lower the scores: add runs (--pool), or estimate them (--outside)."
         return f"{self.fact} {more}" if self.is_narrow else self.fact
 

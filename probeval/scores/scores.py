@@ -210,6 +210,8 @@ class Scores(Result):
         The mean over queries: one of :data:`~probeval.metrics.AGGREGATES`.
     per_query
         Whether the JSON and the table have one row per system and query.
+    outside
+        Where relevant documents outside the pool are likely and not counted: the same scores with an estimate of them.
 
     Examples
     --------
@@ -247,6 +249,7 @@ class Scores(Result):
     aggregate: str = "mean"
     level: Annotated[float, "The probability that intervals hold."] = 0.95
     per_query: bool = False
+    outside: Scores | None = None
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
@@ -386,6 +389,9 @@ class Scores(Result):
         rank = (-pd.Series(self.mean).round(12)).rank(method="min").astype(int)
         names = ("sd_judging", "sd_sampling") if self.target == "population" else ()
         parts = dict(zip(names, self._parts, strict=False))
+        if self.outside is not None:
+            wider = (self.outside.mean, *self.outside.intervals(self.level))
+            parts |= dict(zip(("mean_outside", "lower_outside", "upper_outside"), wider, strict=True))
         found = rows(
             ScoredSystem,
             system=self.systems, rank=rank, mean=self.mean, sd=self.standard_deviation, lower=low, upper=high, **parts,
@@ -433,9 +439,17 @@ class Scores(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """The number of judged pairs, the target of the intervals, and what the ideal list is taken from."""
-        ideal = () if self.ideal is None else (self.ideal.sentence,)
+        ideal = () if self.ideal is None else (self.ideal.sentence, *self._beside)
         how = () if self.aggregate == "mean" else (f"The mean over queries is {AGGREGATES[self.aggregate]}.",)
         return (f"{self.status}{self.caveat}.", *how, *ideal)
+
+    @property
+    def _beside(self) -> tuple[str, ...]:
+        """Return what the columns of scores with documents outside are, if there are any."""
+        if self.outside is None or self.outside.ideal is None:
+            return ()
+        number = self.outside.ideal.outside or 0.0
+        return (f"The columns with _outside count an estimate of these: about {number:.0f} more per query.",)
 
     @property
     def _parts(self) -> tuple[Floats, Floats]:

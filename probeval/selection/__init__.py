@@ -18,6 +18,7 @@ from probeval.selection.judging import Judging, JudgingState
 from probeval.selection.labellers import choose_for_labeller, label_correlation, label_noise
 from probeval.selection.pairs import ASK, Questions, next_questions
 from probeval.selection.policies import EXPLORE, EXPLORE_SIDES, POLICIES, Policy, PolicyFunction, register_policy
+from probeval.selection.prices import PERSON, AnswerPrices, Request, next_request
 from probeval.selection.reuse import (
     ClassicalScore,
     LaterSystem,
@@ -35,8 +36,10 @@ __all__ = [
     "EXPLORE",
     "EXPLORE_SIDES",
     "GOALS",
+    "PERSON",
     "POLICIES",
     "RULES",
+    "AnswerPrices",
     "AuditReport",
     "AuditedDifference",
     "AuditedSystem",
@@ -58,6 +61,7 @@ __all__ = [
     "Questions",
     "Rate",
     "Ratio",
+    "Request",
     "SelectionContext",
     "Stopping",
     "StoppingCheck",
@@ -76,6 +80,7 @@ __all__ = [
     "model_kind",
     "narrowing",
     "next_questions",
+    "next_request",
     "published_corrections",
     "read_corrections",
     "register_policy",

@@ -12,6 +12,7 @@ import numpy as np
 from probeval.arrays import Bools
 from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
+from probeval.data.evidence import LabelTable
 from probeval.data.judgments import Judgments
 from probeval.data.scale import Scale
 from probeval.display import Record
@@ -299,6 +300,12 @@ class JudgingState(Record):
         due = [*[0] * len(early), *at.tolist(), *[None] * len(chosen)]
         worth = [*[0.0] * (len(early) + len(draws)), *values.tolist()]
         return Queue(pairs, judging.pool.query[pairs].tolist(), worth, due), draws
+
+    def labelled(self, labels: LabelTable | None) -> JudgingState:
+        """Return the state with these labels in place of those before, fitted anew."""
+        how = self.judging
+        problem = replace(how.collection, labels=labels).problem(depth=how.depth, scale=how.scale)
+        return replace(how, online=follow(how.model, problem)).state(self.judgments, answers=self.answers)
 
     def after(self, judgments: Judgments, *, answers: PairAnswers | None = None) -> JudgingState:
         """Return the state with these judgments and answers, old and new; without answers, with those of before."""

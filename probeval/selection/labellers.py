@@ -29,8 +29,17 @@ from probeval.selection.batch import Batch, choose
 from probeval.selection.context import SelectionContext
 from probeval.selection.judging import JudgingState
 from probeval.threads import one_thread
+from probeval.ties import TIE
 
-__all__ = ["LabellerContext", "choose_for_labeller", "label_correlation", "label_noise"]
+__all__ = [
+    "LabellerContext",
+    "choose_for_labeller",
+    "label_correlation",
+    "label_correlations",
+    "label_errors",
+    "label_noise",
+    "labelled_by",
+]
 
 LEAST = 0.05  # the least correlation: below it, labels tell nothing, and the order of pairs stays the same
 
@@ -53,7 +62,7 @@ class LabellerContext(SelectionContext):
         return self.gain_moments[1] + self.dependence.variance + self.noise
 
 
-def choose_for_labeller(state: JudgingState, name: str, n: int) -> Batch:
+def choose_for_labeller(state: JudgingState, name: str, n: int, *, offered: Bools | None = None) -> Batch:
     """Return the next ``n`` pairs for a labeller: not judged, and not labelled by it.
 
     Parameters
@@ -62,13 +71,16 @@ def choose_for_labeller(state: JudgingState, name: str, n: int) -> Batch:
         The state of the judging, with a policy that chooses jointly (``gain``) and a goal about scores.
     name
         The labeller, by its column of labels if it has one.
+    offered
+        The pairs that it can label, shape (pair,); all by default.
     """
     judging = state.judging
     if judging.policy.joint_value is None or not judging.goal.about_scores:
         raise SelectionError(
             f"Pairs for a labeller are chosen by the policy gain and a goal about scores, got {judging.policy} and "
-            f"{judging.goal}. Leave out --labeller."
+            f"{judging.goal}. Leave out --labeller or --prices."
         )
+    free = state.open & ~labelled_by(state, name)
     noise = label_noise(state, name)
     with one_thread():
         return choose(
@@ -76,40 +88,88 @@ def choose_for_labeller(state: JudgingState, name: str, n: int) -> Batch:
             judging.policy,
             n,
             goal=judging.goal,
-            offered=state.open & ~_labelled(state, name),
+            offered=free if offered is None else free & offered,
         )
 
 
 def label_noise(state: JudgingState, name: str) -> float:
     """The variance of the error of a labeller's labels, in units of gains."""
-    context, r = state.context, max(label_correlation(state, name), LEAST)
+    return float(_error(state, np.array(max(label_correlation(state, name), LEAST))))
+
+
+def label_errors(state: JudgingState, name: str) -> tuple[Floats, Floats]:
+    """The probabilities of the variances that the errors of a labeller's labels may have, and these, shapes (setting,).
+
+    That of labels that are noise is infinite.
+    """
+    weights, correlations = label_correlations(state, name)
+    return weights, _error(state, correlations)
+
+
+def _error(state: JudgingState, correlation: Floats) -> Floats:
+    """Return the variance of the errors of labels with a correlation, in units of gains."""
+    context = state.context
     mean, query = context.gain_moments[0], context.runs.pool.query
     sizes = np.maximum(np.bincount(query), 1)
     centred = mean - (np.bincount(query, weights=mean) / sizes)[query]
     within = float(np.mean(centred**2 + context.gain_variance))  # s^2: of the expected gains, and of what is uncertain
-    return within * (1 - r**2) / r**2
+    seen = correlation**2
+    return np.asarray(np.divide(within * (1 - seen), seen, out=np.full(seen.shape, np.inf), where=seen > TIE))
 
 
 def label_correlation(state: JudgingState, name: str) -> float:
     """The correlation of a labeller's labels and relevance among the documents of a query.
 
     Of a labeller with labels, it is that of the posterior; of another, what is expected of its name, or of a machine
-    never seen.
+    never seen, if its labels are not noise.
     """
-    model, posterior = state.judging.model, state.prediction.posterior
-    if not isinstance(model, Hierarchical) or posterior is None:
+    found = _settings(state, name)
+    return _expected(state, name) if found is None else float(found[0] @ found[1])
+
+
+def label_correlations(state: JudgingState, name: str) -> tuple[Floats, Floats]:
+    """The probabilities of the correlations that a labeller's labels may have with relevance, and these, (setting,).
+
+    Labels that are noise have the correlation 0. Their probability is that of the posterior, or, for a labeller without
+    labels, that of the prior.
+    """
+    found = _settings(state, name)
+    if found is not None:
+        return found
+    noise = _priors(state).constants.noise
+    return np.array([1 - noise, noise]), np.array([_expected(state, name), 0.0])
+
+
+def _priors(state: JudgingState) -> ObserverPriors:
+    """Return what the model knows of labellers."""
+    model = state.judging.model
+    if not isinstance(model, Hierarchical) or state.prediction.posterior is None:
         raise ModelError("Only the hierarchical model, by Laplace's method, tells what a label is worth.")
-    priors, evidence = model.prior.observers, posterior.design.evidence
-    if evidence is not None:
-        for number, family in enumerate(evidence.families):
-            if name in {member.name for member in family.members}:
-                each = [
-                    _correlation(evidence.design, priors, setting.sds, setting.slopes[number], setting.own[number])
-                    for setting in evidence.worth.settings
-                ]
-                return float(posterior.weights @ each)
+    return model.prior.observers
+
+
+def _settings(state: JudgingState, name: str) -> tuple[Floats, Floats] | None:
+    """Return the weights of the settings of the worth of a labeller's labels, and the correlations; None without."""
+    priors, posterior = _priors(state), state.prediction.posterior
+    evidence = None if posterior is None else posterior.design.evidence
+    if posterior is None or evidence is None:
+        return None
+    for number, family in enumerate(evidence.families):
+        if name in {member.name for member in family.members}:
+            each = [
+                _correlation(evidence.design, priors, setting.sds, setting.slopes[number], setting.own[number])
+                for setting in evidence.worth.settings
+            ]
+            return posterior.weights, np.array(each)
+    return None
+
+
+def _expected(state: JudgingState, name: str) -> float:
+    """Return the correlation that is expected of a labeller without labels, if these are not noise."""
+    priors, posterior = _priors(state), state.prediction.posterior
+    assert posterior is not None
     prior = priors.possible(ObserverSpec(name, scale="graded:3"))[0].prior
-    design = posterior.design if evidence is None else evidence.design
+    design = posterior.design if posterior.design.evidence is None else posterior.design.evidence.design
     # Biases towards systems and teams are multiples of the effects that are expected of these.
     own = {PAIR: prior.own(PAIR).mean}
     for one in design.effects:
@@ -139,7 +199,7 @@ def _correlation(
     return float(slope * seen / np.sqrt(labels * sum(variance.values())))
 
 
-def _labelled(state: JudgingState, name: str) -> Bools:
+def labelled_by(state: JudgingState, name: str) -> Bools:
     """Which pairs have a label by this labeller, shape (pair,)."""
     labels = state.estimate.problem.labels
     if labels is None or name not in labels.sources:

@@ -4,6 +4,8 @@ from probeval.simulation.budgets import BudgetComparison, BudgetSummary, compare
 from probeval.simulation.errors import learn_errors
 from probeval.simulation.forecast import Forecast, ForecastStep, forecast
 from probeval.simulation.heldout import HeldOut, restrict
+from probeval.simulation.machines import ALLOCATIONS
+from probeval.simulation.mix import Mix, forecast_mix
 from probeval.simulation.plan import TARGETS, Plan, Planned, Prices, Variants, plan, resize
 from probeval.simulation.points import BINS, Bins, Point, measure_point, tau_and_accuracy, top_tau
 from probeval.simulation.protocol import Contender, SimulationProtocol, label_baselines
@@ -17,6 +19,7 @@ from probeval.simulation.trajectory import ReplaySetup, Trajectory, TrajectorySt
 from probeval.simulation.validate import CHECKPOINTS, MARKS, MODELS, FitFunction, Validation, ValidationRun, validate
 
 __all__ = [
+    "ALLOCATIONS",
     "BINS",
     "CHECKPOINTS",
     "MARKS",
@@ -30,6 +33,7 @@ __all__ = [
     "Forecast",
     "ForecastStep",
     "HeldOut",
+    "Mix",
     "Plan",
     "Planned",
     "Point",
@@ -54,6 +58,7 @@ __all__ = [
     "apply_rules",
     "compare_at_budgets",
     "forecast",
+    "forecast_mix",
     "label_baselines",
     "lasting",
     "learn_errors",

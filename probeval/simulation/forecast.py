@@ -79,7 +79,7 @@ class Forecast(Result):
 
         The size of the pool if it never does: with all pairs judged, scores are certain.
         """
-        return np.array([_first(self.judged, row - confidence, lasts, self.pool) for row in self.confidence])
+        return np.array([first_passage(self.judged, row - confidence, lasts, self.pool) for row in self.confidence])
 
     def needed(self, confidence: float, *, level: float = LEVEL, lasts: int = LASTS) -> dict[str, float]:
         """Return the judgments needed for a mean confidence: the median, and the ``level`` interval."""
@@ -88,25 +88,12 @@ class Forecast(Result):
     def needed_halfwidth(self, halfwidth: float, *, level: float = LEVEL) -> dict[str, float]:
         """Return the judgments needed until no 95% interval of a score is wider."""
         return self._between(
-            np.array([_first(self.judged, halfwidth - row, 0, self.pool) for row in self.halfwidth]), level
+            np.array([first_passage(self.judged, halfwidth - row, 0, self.pool) for row in self.halfwidth]), level
         )
 
     def _between(self, passages: Floats, level: float) -> dict[str, float]:
-        """Return the interval of a log-normal predictive distribution, allowing for the small number of paths.
-
-        It lies between the judgments already made and the pool: with all pairs judged, every target is met.
-        """
-        start = float(self.judged[0])
-        ahead = np.log(np.maximum(passages - start, 1.0))
-        n = len(ahead)
-        between = float(ahead.var(ddof=1)) if n > 1 else 0.0
-        spread = float(np.sqrt(between * (1 + 1 / n) + DOUBT**2))
-        reach = -float(stdtrit(max(n - 1, 1), (1 - level) / 2)) * spread
-        middle = float(ahead.mean())
-        low, high = (float(min(start + np.exp(middle + x), self.pool)) for x in (-reach, reach))
-        if passages.max() <= start:  # already reached
-            return {"judgments": start, "lower": start, "upper": start}
-        return {"judgments": min(start + float(np.exp(middle)), float(self.pool)), "lower": low, "upper": high}
+        middle, low, high = passage_interval(passages, start=float(self.judged[0]), most=float(self.pool), level=level)
+        return {"judgments": middle, "lower": low, "upper": high}
 
     @key
     def steps(self) -> tuple[ForecastStep, ...]:
@@ -132,7 +119,25 @@ class Forecast(Result):
         return (Table(self.to_frame(), title, intervals=("confidence", "lower", "upper")),)
 
 
-def _first(judged: Ints, over: Floats, lasts: int, pool: int) -> float:
+def passage_interval(
+    passages: Floats, *, start: float, most: float, level: float = LEVEL
+) -> tuple[float, float, float]:
+    """Return the median and the interval of a log-normal predictive distribution, allowing for few paths.
+
+    It lies between what is there already and all there is: with all pairs judged, every target is met.
+    """
+    if passages.max() <= start:  # already reached
+        return start, start, start
+    ahead = np.log(np.maximum(passages - start, 1.0))
+    n = len(ahead)
+    between = float(ahead.var(ddof=1)) if n > 1 else 0.0
+    spread = float(np.sqrt(between * (1 + 1 / n) + DOUBT**2))
+    reach = -float(stdtrit(max(n - 1, 1), (1 - level) / 2)) * spread
+    low, middle, high = (float(min(start + np.exp(ahead.mean() + x), most)) for x in (-reach, 0.0, reach))
+    return middle, low, high
+
+
+def first_passage(judged: Ints | Floats, over: Floats, lasts: float, pool: float) -> float:
     """Return where a trajectory first stays non-negative for ``lasts`` more, by linear interpolation between steps."""
     for i in np.flatnonzero(over >= -TIE):
         until = np.searchsorted(judged, judged[i] + lasts, side="right")

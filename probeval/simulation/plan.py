@@ -28,8 +28,9 @@ from probeval.results import UNSET, Result, UnsetType, frame, key
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.scores.scores import INDEPENDENT
-from probeval.selection import Judging, JudgingState
+from probeval.selection import AnswerPrices, Judging, JudgingState
 from probeval.simulation.forecast import LASTS, PATHS, Forecast, ForecastStep, forecast
+from probeval.simulation.mix import Mix, forecast_mix
 from probeval.streams import Purpose, stream
 
 __all__ = ["TARGETS", "Plan", "Planned", "Prices", "Variants", "parse_targets", "plan", "resize"]
@@ -214,6 +215,9 @@ class Plan(Result):
     targets: Annotated[dict[str, float], "The targets."]
     options: Annotated[tuple[Planned, ...], "The options that meet the targets by rising cost, then the others."]
     independent: Annotated[bool, "Whether the model takes pairs as independent: the plan is then not calibrated."]
+    mix: Annotated[
+        Mix | UnsetType, "The machine labels and the judgments that the target takes, if a labeller is named."
+    ] = UNSET
 
     @key
     def reached(self) -> bool:
@@ -249,11 +253,13 @@ class Plan(Result):
         columns = (
             "judgments, lower, upper: the total, with its 90% interval; a_query: per query; pool: pairs in the pool."
         )
+        mix = () if isinstance(self.mix, UnsetType) else self.mix.sentences()
         if first.ahead.judged[0]:
-            return found, columns
+            return found, *mix, columns
         pilot = max(PILOT, round(first.pool * PILOT_SHARE, -1))
         return (
             found,
+            *mix,
             columns,
             f"Judge about {pilot:.0f} pairs at random (probeval next RUNS --policy random) and plan again with "
             "--qrels, for a narrower forecast.",
@@ -336,6 +342,7 @@ def plan(
     scale: Scale | None = None,
     clusters: Any = None,
     rope: float = 0.0,
+    labeller: str | None = None,
     paths: int = PATHS,
     n_jobs: int = 1,
     scheduler: str | None = None,
@@ -361,6 +368,9 @@ def plan(
         count clusters, as many per query as here.
     rope
         The largest difference that does not matter, for the target confidence.
+    labeller
+        A machine, by its column of labels or the name that it will have: the plan then has the mix of its labels and
+        judgments for the first option, by the target confidence.
     paths, n_jobs, scheduler, seed
         Truths per forecast, processes or the address of a Dask scheduler, and the seed.
     reporter
@@ -372,6 +382,11 @@ def plan(
     counts = list(variants.queries or [len(collection.runs.queries)])
     ranks = list(variants.depths or [measured.cutoff or collection.runs.depth])
     labelled = [True, False] if collection.labels is not None else [False]
+    if labeller is not None and (set(wanted) != {"confidence"} or not variants.prices.label > 0):
+        raise SelectionError(
+            "A mix of labels and judgments needs the price of a label (--label-price), and confidence= as its only "
+            "target."
+        )
     work = list(product(counts, ranks, variants.assessors, labelled))
     study = (
         _study(collection, model, measured, scale, ranks[0], seed, clusters)
@@ -403,7 +418,24 @@ def plan(
         options.append(_planned(ahead, wanted, study, variants, n, depth, k, with_labels, state=state))
     next(trajectories, None)  # exhaust it, to finish the progress
     options.sort(key=lambda o: (not o.meets, o.cost, o.judgments))
-    return Plan(wanted, tuple(options), state.scores.independent)
+    found = Plan(wanted, tuple(options), state.scores.independent)
+    if labeller is None:
+        return found
+    first = next(option for option in options if not option.labels)
+    sized = resize(collection, first.queries, stream(seed, first.queries))
+    judging = Judging.of(sized, model, measured, scale=scale, depth=first.depth, explore=0.0, rope=rope, seed=seed)
+    each = variants.tasks(1.0, assessors=first.assessors, grades=len(judging.scale.grades))
+    mix = forecast_mix(
+        judging.begin(),
+        AnswerPrices(variants.prices.judgment * each, {labeller: variants.prices.label}),
+        target=wanted["confidence"],
+        alone=max(first.judgments - first.ahead.judged[0], 0.0),
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        rng=stream(seed, first.queries, first.depth),
+        reporter=reporter,
+    )
+    return replace(found, mix=mix)
 
 
 class _Continued(Reporter):

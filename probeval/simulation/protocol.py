@@ -19,11 +19,12 @@ from probeval.reliability.multiple import SIGNIFICANCE
 from probeval.scores.compare import check_rope
 from probeval.scores.evaluate import as_metric, check_method
 from probeval.scores.ppi import check_linear
-from probeval.selection import Goal, Policy, PolicyFunction, Stopping
+from probeval.selection import AnswerPrices, Goal, Policy, PolicyFunction, Stopping
 from probeval.selection.batch import check_exploration
 from probeval.selection.policies import as_policy
 from probeval.selection.topics import check_stay, check_topics
 from probeval.simulation.heldout import HeldOut
+from probeval.simulation.machines import find_allocation
 from probeval.simulation.significance_rules import RuleSettings
 
 __all__ = ["SIMULATION_CHECKPOINTS", "Contender", "SimulationProtocol", "check_noise", "label_baselines"]
@@ -128,6 +129,8 @@ READERS: dict[str, Callable[[Any], Any]] = {  # of settings that may be given by
     "checkpoints": tuple,
     "refresh": lambda refresh: refresh or 1,
     "rules": lambda rules: None if rules is None else RuleSettings.parse(rules),
+    "prices": lambda prices: None if prices is None else AnswerPrices.parse(prices),
+    "allocations": tuple,
 }
 
 
@@ -176,6 +179,10 @@ class SimulationProtocol(Record):
         The test behind "significant" (:data:`probeval.reliability.SIGNIFICANCE`): of true differences, in
         ``accuracy_significant`` and for the rules of Urbano and Schedl (2012); and the settings of rule 4, with which
         tables show what these rules decide (None: its own settings, and no table).
+    prices, allocations
+        What an answer of each observer costs, if labels are bought: the columns of labels that have a price are hidden,
+        and shown pair by pair as they are bought (None: all labels are there from the start, and cost nothing); and
+        the rules that share the cost between people and machines (:data:`probeval.simulation.ALLOCATIONS`).
     seeds, seed
         The number of seeds, and the first seed.
 
@@ -213,6 +220,8 @@ class SimulationProtocol(Record):
     draws: int = 1000
     test: str = "t"
     rules: RuleSettings | None = None
+    prices: AnswerPrices | None = None
+    allocations: tuple[str, ...] = ("gain",)
     seeds: int = 1
     seed: int = 0
 
@@ -239,6 +248,10 @@ class SimulationProtocol(Record):
             raise SelectionError("ppi goes with policies, one by one: random:ppi, not the method ppi for all of them.")
         if self.method is not None:
             check_method(self.metric, self.method)
+        for name in self.allocations:
+            find_allocation(name)
+        if self.prices is not None and (self.assessors > 1 or self.topics != "free" or self.stay):
+            raise SelectionError("With prices, one assessor judges at a time: use assessors 1, topics free and stay 0.")
         for contender in self.policies:
             if any(c.model == contender.model and c.given is not contender.given for c in self.policies):
                 raise SelectionError(f"Two models are named {contender.model}. Give one of them another name.")
@@ -296,7 +309,13 @@ class SimulationProtocol(Record):
         found = {name: value if isinstance(value, JSON_TYPES) else str(value) for name, value in found.items()}
         gain = self.gain if self.gain is None or isinstance(self.gain, str) else ",".join(map(str, self.gain))
         policies = [str(contender) for contender in self.policies]
-        return {**found, "policies": policies, "checkpoints": list(self.checkpoints), "gain": gain}
+        return {
+            **found,
+            "policies": policies,
+            "checkpoints": list(self.checkpoints),
+            "gain": gain,
+            "allocations": list(self.allocations),
+        }
 
 
 def check_noise(noise: float) -> None:

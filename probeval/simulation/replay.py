@@ -14,15 +14,30 @@ from probeval.data.judgments import Judgments
 from probeval.display import Record
 from probeval.errors import ProbevalWarning
 from probeval.relevance.models.base import Predicts
-from probeval.selection import Judging, JudgingState, Pick, Policy, PolicyFunction, audit, model_kind, stated_sd
+from probeval.results import UNSET
+from probeval.selection import (
+    AnswerPrices,
+    Batch,
+    Judging,
+    JudgingState,
+    Pick,
+    Policy,
+    PolicyFunction,
+    audit,
+    foresee,
+    model_kind,
+    stated_sd,
+)
 from probeval.selection.policies import as_policy
 from probeval.simulation.heldout import HeldOut
+from probeval.simulation.machines import SimulatedMachines, find_allocation
 from probeval.simulation.points import Point, measure_point, right_verdicts, significant_pairs, tau_and_accuracy
 from probeval.simulation.protocol import SimulationProtocol, check_noise
 from probeval.simulation.significance_rules import RuleDecisions, RuleSettings, apply_rules
 from probeval.simulation.team import SimulatedTeam
-from probeval.simulation.trajectory import LASTS, TAU, ReplaySetup, Trajectory, TrajectoryStep, lasting
+from probeval.simulation.trajectory import LASTS, ReplaySetup, Trajectory, TrajectoryStep, lasting_cost
 from probeval.streams import Purpose, stream
+from probeval.ties import TIE
 
 __all__ = ["SimulatedAssessor", "replay"]
 
@@ -67,12 +82,15 @@ def replay(
     policy: str | Policy | PolicyFunction,
     name: str,
     method: str | None = None,
+    allocation: str = "gain",
     seed: int = 0,
 ) -> Trajectory:
     """Judge a collection again, batch by batch, and compare the estimates with the truth.
 
     The replay ends 100 judgments past the stop, if all checkpoints are passed and tau has stayed at .9 for 100
-    judgments; otherwise when the share ``protocol.until`` of the pool, or every pair that can be, is judged.
+    judgments; otherwise when the share ``protocol.until`` of the pool, or every pair that can be, is judged. With
+    prices, the 100 judgments are what they cost, checkpoints are not waited for, and it also ends when nothing is left
+    to ask for.
 
     Parameters
     ----------
@@ -86,6 +104,8 @@ def replay(
         The policy, and the seed: the same seed gives the same trajectory.
     method
         The method of scores, as in :func:`probeval.scores.evaluate`.
+    allocation
+        With prices, the rule that shares the cost between people and machines.
     """
     stop, chooser = protocol.stop, as_policy(policy)
     pool = len(held.pool)
@@ -94,8 +114,11 @@ def replay(
     offered = np.zeros(pool, dtype=bool)
     offered[held.known] = True
     assessor = SimulatedAssessor.of(held, noise=protocol.noise, rng=stream(seed, held.collection.name, Purpose.SLIPS))
+    machines = None if protocol.prices is None else SimulatedMachines.of(held, protocol.prices)
+    allocate = find_allocation(allocation)
+    unjudged = replace(held.collection, judgments=None)
     judging = Judging.of(
-        replace(held.collection, judgments=None),
+        unjudged if machines is None else replace(unjudged, labels=machines.shown),
         model,
         protocol.metric,
         policy=chooser,
@@ -123,6 +146,7 @@ def replay(
     decisions: list[RuleDecisions] = []
     stopped: tuple[TrajectoryStep, tuple[str, ...]] | None = None
     at_stop: Point | None = None
+    exhausted = False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # readers of files have already warned
         state = judging.begin()
@@ -132,7 +156,7 @@ def replay(
             state = state.after(assessor.judge(held, judged))
         independent = state.scores.independent
         while True:
-            step = _step(state, true, significant, len(judged))
+            step = _step(state, true, significant, len(judged), machines)
             steps.append(step)
             while targets and len(judged) >= targets[0]:
                 points.append(_point(state, true, truth, seed, protocol.test))
@@ -145,13 +169,21 @@ def replay(
                     at_stop = _point(state, true, truth, seed, protocol.test)
             if len(judged) >= most and not targets:
                 break
-            past_stop = stopped is not None and len(judged) >= stopped[0].judged + LASTS
-            if past_stop and not targets and lasting(steps, TAU, LASTS) is not None:
+            if stopped is not None and _is_past(steps, stopped[0], protocol.prices) and (machines or not targets):
                 break
             most_now = protocol.batch_size(len(judged), pool)
             size = _size(len(judged), most_now, targets, most, None if stopped else stop.left(len(judged)))
-            batch = team.take(state, size)
+            if machines is None:
+                batch = team.take(state, size)
+            else:
+                request = allocate(state, machines, size)
+                if request is not None and not request.is_for_people and len(request.batch):
+                    machines.buy(request.observer, request.batch.pairs)
+                    state = state.labelled(machines.shown)
+                    continue
+                batch = [] if request is None else _by_one(state, request.batch)
             if not batch:
+                exhausted = True
                 break
             chosen += [(pair, pick) for _, pair, pick in batch]
             judged += [pair for _, pair, _ in batch]
@@ -172,6 +204,7 @@ def replay(
             rule_settings=str(protocol.rules or RuleSettings()),
             topics=protocol.topics,
             stay=protocol.stay,
+            prices=UNSET if protocol.prices is None else str(protocol.prices),
             assessors=protocol.assessors,
             shows_rules=protocol.rules is not None,
             collection=held.collection.name,
@@ -189,6 +222,8 @@ def replay(
         order=tuple(judged),
         queries=tuple(judging.pool.query[judged].tolist()),
         judged_by=(*[None] * before, *judged_by),
+        is_exhausted=exhausted,
+        allocation=UNSET if machines is None else allocation,
         probabilities=(*[None] * before, *(pick.probability for _, pick in chosen)),
         audit=audited,
         alarm=None if audited.alarm is None else before + audited.alarm,
@@ -197,12 +232,28 @@ def replay(
     )
 
 
-def _step(state: JudgingState, true: Floats, significant: Bools, judged: int) -> TrajectoryStep:
+def _step(
+    state: JudgingState, true: Floats, significant: Bools, judged: int, machines: SimulatedMachines | None
+) -> TrajectoryStep:
     tau, _ = tau_and_accuracy(state.scores.mean, true)
     right = right_verdicts(state.ranking, true)
     accuracy, among = (float(x.mean()) if len(x) else float("nan") for x in (right, right[significant]))
     mae = float(np.abs(state.scores.mean - true).mean())
-    return TrajectoryStep(judged, state.ranking.confidence, accuracy, tau, among, stated_sd(state.scores), mae)
+    labels = {} if machines is None else machines.count
+    cost = float(judged) if machines is None else machines.prices.cost(judged, labels)
+    sd, bought = stated_sd(state.scores), sum(labels.values())
+    return TrajectoryStep(judged, state.ranking.confidence, accuracy, tau, among, sd, mae, bought, cost)
+
+
+def _is_past(steps: Sequence[TrajectoryStep], stop: TrajectoryStep, prices: AnswerPrices | None) -> bool:
+    """Whether the stop is past by the cost of 100 judgments, and tau has stayed at .9 for as long."""
+    price = 1.0 if prices is None else prices.person
+    return steps[-1].cost >= stop.cost + LASTS * price - TIE and lasting_cost(steps, price) is not None
+
+
+def _by_one(state: JudgingState, batch: Batch) -> list[tuple[int, int, Pick]]:
+    """Return the pairs of a batch as the work of one assessor, with their predictions."""
+    return [(0, pair, pick) for pair, pick in zip(batch.pairs.tolist(), foresee(state, batch), strict=True)]
 
 
 def _point(state: JudgingState, true: Floats, by_query: Floats, seed: int, test: str) -> Point:

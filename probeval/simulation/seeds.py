@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from scipy.special import bdtr, expit, logit, stdtrit
 
+from probeval.results import UNSET, UnsetType
+
 if TYPE_CHECKING:
     from probeval.simulation.trajectory import Trajectory
 
@@ -26,7 +28,10 @@ __all__ = [
 
 LEVEL = 0.95  # of the intervals
 
-FigureName = Literal["judgments_at_stop", "judgments_to_tau90", "confidence_at_stop", "accuracy_at_stop", "tau_at_stop"]
+FigureName = Literal[
+    "judgments_at_stop", "judgments_to_tau90", "confidence_at_stop", "accuracy_at_stop", "tau_at_stop",
+    "labels_at_stop", "cost_at_stop", "cost_to_tau90",
+]  # fmt: skip
 SeedVerdict = Literal["fewer", "more", "undecided"]
 Interval = tuple[float | None, float | None, float | None]  # the mean and its limits
 
@@ -43,11 +48,14 @@ class SeedSummary:
     mean: Annotated[float | None, "The mean over the seeds that got there; null without any."]
     lower: Annotated[float | None, "The lower limit of the mean, in the range of the figure; null without two seeds."]
     upper: Annotated[float | None, "The upper limit of the mean, in the range of the figure; null without two seeds."]
+    allocation: Annotated[
+        str | UnsetType, "The rule that shares the cost between people and machines, where labels have a price."
+    ] = UNSET
 
 
 @dataclass(frozen=True)
 class PolicyComparison:
-    """The judgments that one policy needs, minus those of another with the same seeds."""
+    """The judgments that one policy needs, or their cost and that of labels, minus those of another, seed by seed."""
 
     policy: str
     other: str
@@ -90,6 +98,16 @@ def _count(trajectory: Trajectory) -> tuple[float, float]:
     return 0.0, float(trajectory.setup.offered)
 
 
+def _labels(trajectory: Trajectory) -> tuple[float, float]:
+    return 0.0, float(trajectory.setup.pool * len(trajectory.setup.answer_prices.machines or {}))
+
+
+def _expense(trajectory: Trajectory) -> tuple[float, float]:
+    prices = trajectory.setup.answer_prices
+    everything = dict.fromkeys(prices.machines or {}, trajectory.setup.pool)
+    return 0.0, prices.cost(trajectory.setup.offered, everything)
+
+
 JUDGMENTS = (
     SeedFigure("judgments_at_stop", _at_stop("judged"), _count),
     SeedFigure("judgments_to_tau90", lambda trajectory: trajectory.judgments_to_tau90, _count),
@@ -100,6 +118,11 @@ FIGURES = (
     SeedFigure("accuracy_at_stop", _at_stop("accuracy"), _within(0.0, 1.0)),
     SeedFigure("tau_at_stop", _at_stop("tau"), _within(-1.0, 1.0)),
 )
+COSTS = (  # of trajectories in which labels have a price
+    SeedFigure("cost_at_stop", _at_stop("cost"), _expense),
+    SeedFigure("cost_to_tau90", lambda trajectory: trajectory.cost_to_tau90 or None, _expense),
+)
+LABELS = SeedFigure("labels_at_stop", _at_stop("labels"), _labels)
 
 
 def summarise_seeds(trajectories: Sequence[Trajectory], *, level: float = LEVEL) -> tuple[SeedSummary, ...]:
@@ -107,10 +130,11 @@ def summarise_seeds(trajectories: Sequence[Trajectory], *, level: float = LEVEL)
     found = []
     for same in _by_policy(trajectories).values():
         first = same[0]
-        for figure in FIGURES:
+        for figure in FIGURES if first.allocation is UNSET else (*FIGURES, LABELS, *COSTS):
             reached = [v for v in map(figure.value, same) if v is not None]
             interval = mean_interval(reached, *figure.bounds(first), level=level)
-            found.append(SeedSummary(first.policy, first.model, figure.name, len(same), len(reached), *interval))
+            n = len(reached)
+            found.append(SeedSummary(first.policy, first.model, figure.name, len(same), n, *interval, first.allocation))
     return tuple(found)
 
 
@@ -125,6 +149,7 @@ def compare_policies(trajectories: Sequence[Trajectory], *, level: float = LEVEL
     found = []
     for (label, first), (other, second) in combinations(_by_policy(trajectories).items(), 2):
         figures = JUDGMENTS[1:] if is_budget(first[0].setup.stopping) else JUDGMENTS
+        figures = figures if first[0].allocation is UNSET else (*figures, *COSTS)
         for figure in figures:
             pairs = [(figure.value(a), figure.value(b)) for a, b in zip(first, second, strict=True)]
             differences = [a - b for a, b in pairs if a is not None and b is not None]

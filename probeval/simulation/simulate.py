@@ -21,7 +21,7 @@ from probeval.relevance.cards.added import find_added, fit_model
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.labels import is_label_model, label_model
 from probeval.reporting import SILENT, Reporter
-from probeval.results import Named, Result, frame, key, plain
+from probeval.results import Named, Result, UnsetType, frame, key, plain
 from probeval.scores.ideal import Ideal
 from probeval.scores.scores import INDEPENDENT
 from probeval.simulation.budgets import (
@@ -82,12 +82,16 @@ class Simulation(Result):
         """Return one row per trajectory: the judgments to tau .9, how it ended, and its stop, or its end."""
         found = pd.DataFrame(
             self._rows(
-                (t, {"ending": t.ending, **{name: getattr(t.end, name) for name in STOP_COLUMNS}})
+                (t, {"ending": t.ending, **{name: getattr(t.end, name) for name in STOP_COLUMNS}, **_costs(t)})
                 for t in self.trajectories
             )
         )
         # dtype object: counts stay integers if some are missing.
-        found.insert(3, "to tau .9", pd.Series([t.judgments_to_tau90 for t in self.trajectories], dtype=object))
+        found.insert(
+            3 + len(_allocation(self.trajectories[0])),
+            "to tau .9",
+            pd.Series([t.judgments_to_tau90 for t in self.trajectories], dtype=object),
+        )
         return found
 
     def rule_decisions(self) -> pd.DataFrame:
@@ -104,7 +108,9 @@ class Simulation(Result):
 
     @staticmethod
     def _rows(found: Iterable[tuple[Trajectory, dict[str, Any]]]) -> list[dict[str, Any]]:
-        return [{"policy": t.policy, "model": t.model, "seed": t.seed, **figures} for t, figures in found]
+        return [
+            {"policy": t.policy, "model": t.model, **_allocation(t), "seed": t.seed, **figures} for t, figures in found
+        ]
 
     def over_seeds(self, *, level: float = LEVEL) -> pd.DataFrame:
         """Return the mean of each figure over the seeds of each policy, with its interval.
@@ -160,7 +166,8 @@ class Simulation(Result):
         Also the decisions of the significance rules if they were asked for, and the work of several assessors.
         """
         setup = self.setup
-        along = self.to_frame().reindex(columns=["policy", "model", "seed", *POINT_COLUMNS])
+        first = ["policy", "model", *_allocation(self.trajectories[0]), "seed"]
+        along = self.to_frame().reindex(columns=[*first, *POINT_COLUMNS])
         found = [
             Table(along, f"{setup.metric} at checkpoints{self._caveat()}"),
             Table(self.stops(), f"At the stop ({setup.stopping or 'none'}), or at the end{self._caveat()}"),
@@ -180,6 +187,18 @@ class Simulation(Result):
         if seeds > 1 and self.budget_comparisons:
             found += budget_tables(self.at_budgets(), self.compare_at_budgets())
         return tuple(found)
+
+
+def _allocation(trajectory: Trajectory) -> dict[str, str]:
+    return {} if isinstance(trajectory.allocation, UnsetType) else {"allocation": trajectory.allocation}
+
+
+def _costs(trajectory: Trajectory) -> dict[str, Any]:
+    """The labels and the cost at the stop, or at the end, and the cost to tau .9, where labels have a price."""
+    if isinstance(trajectory.allocation, UnsetType):
+        return {}
+    at = trajectory.end
+    return {"labels": at.labels, "cost": at.cost, "cost to tau .9": trajectory.cost_to_tau90}
 
 
 def budget_tables(means: pd.DataFrame, differences: pd.DataFrame) -> list[Table]:
@@ -249,14 +268,15 @@ def simulate(
         n: _model(n, named[n], collection, held, past, labelled, reporter)
         for n in reporter.track(list(named), "Simulating")
     }
-    work = [(c, protocol.seed + s) for c in protocol.policies for s in range(protocol.seeds)]
+    rules = protocol.allocations if protocol.prices is not None else ("gain",)
+    work = [(c, rule, protocol.seed + s) for c in protocol.policies for rule in rules for s in range(protocol.seeds)]
     with parallel(min(n_jobs, len(work)), scheduler) as run:
         made = run(
             partial(
                 replay, held, models[c.relevance_model], protocol,
-                policy=c.policy, name=c.model, method=c.method or protocol.method, seed=s,
+                policy=c.policy, name=c.model, method=c.method or protocol.method, allocation=rule, seed=s,
             )
-            for c, s in work
+            for c, rule, s in work
         )  # fmt: skip
         trajectories = tuple(trajectory for _, trajectory in zip(reporter.track(work, "Simulating"), made, strict=True))
     return Simulation(trajectories)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import ne
 from typing import Annotated, Literal
 
 import pandas as pd
 
 from probeval.display import Table
-from probeval.results import HIDDEN, Result, frame, key
+from probeval.results import HIDDEN, UNSET, Result, UnsetType, frame, key
 from probeval.scores.scores import INDEPENDENT
-from probeval.selection import AuditReport
+from probeval.selection import AnswerPrices, AuditReport
 from probeval.simulation.points import Point
 from probeval.simulation.significance_rules import RuleDecisions
 from probeval.ties import TIE
@@ -29,6 +29,7 @@ __all__ = [
     "TrajectoryStep",
     "TrajectoryStop",
     "lasting",
+    "lasting_cost",
 ]
 
 TAU, LASTS = 0.9, 100  # a ranking is good when tau stays at .9 for this many more judgments
@@ -50,22 +51,42 @@ class TrajectoryStep:
     significant: float = float("nan")  # accuracy among the pairs whose true difference is significant
     sd: float = float("nan")  # the stated standard deviation of scores, the root of their mean variance
     mae: float = float("nan")  # the true mean absolute error of scores
+    labels: int = 0  # the number of labels bought
+    cost: float = float("nan")  # of judgments and labels
 
 
 def lasting(
-    steps: Sequence[TrajectoryStep], tau: float = TAU, lasts: int = LASTS, *, exhausted: bool = False
+    steps: Sequence[TrajectoryStep], tau: float = TAU, lasts: float = LASTS, *, exhausted: bool = False
 ) -> int | None:
     """Return the first number of judgments from which tau stays at least ``tau`` for ``lasts`` more; None if never.
 
     With ``exhausted`` (every pair is judged) tau need only stay until the end.
     """
+    at = _lasting([step.tau for step in steps], [step.judged for step in steps], tau, lasts, exhausted)
+    return None if at is None else steps[at].judged
+
+
+def lasting_cost(
+    steps: Sequence[TrajectoryStep], price: float = 1.0, *, tau: float = TAU, exhausted: bool = False
+) -> float | None:
+    """Return the first cost from which tau stays at least ``tau`` for the price of 100 more judgments; None if never.
+
+    With ``exhausted`` (nothing is left to ask for) tau need only stay until the end.
+    """
+    costs = [step.cost for step in steps]
+    at = _lasting([step.tau for step in steps], costs, tau, LASTS * price - TIE, exhausted)
+    return None if at is None else costs[at]
+
+
+def _lasting(taus: Sequence[float], along: Sequence[float], tau: float, lasts: float, exhausted: bool) -> int | None:
+    """Return the first position from which tau stays for ``lasts`` more along an axis; None if never."""
     first: int | None = None
-    for step in steps:
-        if not step.tau >= tau - TIE:  # NaN for a single system
+    for at, found in enumerate(taus):
+        if not found >= tau - TIE:  # NaN for a single system
             first = None
         elif first is None:
-            first = step.judged
-        if first is not None and step.judged >= first + lasts:
+            first = at
+        if first is not None and along[at] >= along[first] + lasts:
             return first
     return first if exhausted else None
 
@@ -85,10 +106,16 @@ class ReplaySetup:
     rule_settings: Annotated[str, "The settings of rule 4 of Urbano and Schedl (2012)."] = ""
     topics: Annotated[str, "How topics are given to assessors."] = "free"
     stay: Annotated[float, "The price of switching to another topic, in judgments."] = 0.0
+    prices: Annotated[str | UnsetType, "What an answer of each observer costs, where labels have a price."] = UNSET
     assessors: Annotated[int, HIDDEN] = 1
     shows_rules: Annotated[bool, HIDDEN] = False  # whether the decisions of these rules were asked for
     collection: Annotated[str, HIDDEN] = ""  # its name
     checkpoints: Annotated[tuple[float, ...], HIDDEN] = ()  # the judged shares of the points
+
+    @property
+    def answer_prices(self) -> AnswerPrices:
+        """What an answer of each observer costs: a judgment 1, where labels have no price."""
+        return AnswerPrices() if isinstance(self.prices, UnsetType) else AnswerPrices.parse(self.prices)
 
 
 @dataclass(frozen=True)
@@ -113,6 +140,8 @@ class TrajectoryStop(CheckpointStop):
         "never held.",
     ]
     reasons: Annotated[tuple[str, ...], "The rules that held."]
+    labels: Annotated[int | UnsetType, "The number of labels bought, where labels have a price."] = UNSET
+    cost: Annotated[float | UnsetType, "The cost of judgments and labels, where labels have a price."] = UNSET
 
 
 @dataclass(frozen=True)
@@ -146,6 +175,8 @@ class Trajectory(Result):
         The level and the systems by the model and by the pairs drawn at random, at the end. A pilot is not audited.
     kind
         The kind of the model (:func:`probeval.selection.model_kind`).
+    is_exhausted
+        Whether nothing was left to ask for at the end.
     """
 
     setup: ReplaySetup
@@ -168,6 +199,10 @@ class Trajectory(Result):
     audit: AuditReport | None = None
     alarm: Annotated[int | None, "The number of judgments at which the audit raised its alarm; null if never."] = None
     kind: str = ""
+    is_exhausted: bool = False
+    allocation: Annotated[
+        str | UnsetType, "The rule that shares the cost between people and machines, where labels have a price."
+    ] = UNSET
     independent: Annotated[
         bool, "Whether its model takes pairs as independent: confidence and intervals are then not calibrated."
     ] = False
@@ -184,12 +219,26 @@ class Trajectory(Result):
         """
         if self.stop is not None:
             return "stopped"
-        return "exhausted" if self.judged >= self.setup.offered else "until"
+        return "exhausted" if self._has_ended else "until"
 
     @key
     def judgments_to_tau90(self) -> int | None:
         """The first number of judgments from which tau stays at least .9 for 100 more; null if never."""
-        return lasting(self.steps, exhausted=self.judged >= self.setup.offered)
+        return lasting(self.steps, exhausted=self._has_ended)
+
+    @key
+    def cost_to_tau90(self) -> float | UnsetType | None:
+        """The first cost from which tau stays at least .9 for that of 100 more judgments; null if never.
+
+        It is there where labels have a price.
+        """
+        if self.allocation is UNSET:
+            return UNSET
+        return lasting_cost(self.steps, self.setup.answer_prices.person, exhausted=self._has_ended)
+
+    @property
+    def _has_ended(self) -> bool:
+        return self.is_exhausted or self.judged >= self.setup.offered
 
     @key.named("stop")
     def end(self) -> TrajectoryStop:
@@ -198,7 +247,8 @@ class Trajectory(Result):
         p = None if self.at_stop is None else self.at_stop.accuracy_p
         share = at.judged / self.setup.pool
         reached = self.stop is not None
-        return TrajectoryStop(reached, at.judged, share, at.confidence, at.accuracy, at.tau, p, self.reasons)
+        found = TrajectoryStop(reached, at.judged, share, at.confidence, at.accuracy, at.tau, p, self.reasons)
+        return found if self.allocation is UNSET else replace(found, labels=at.labels, cost=at.cost)
 
     @key.named("assessors")
     def work(self) -> tuple[AssessorWork, ...]:
@@ -219,7 +269,8 @@ class Trajectory(Result):
     @property
     def label(self) -> str:
         """The label in plots and tables."""
-        return f"{self.policy}:{self.model}"
+        allocation = "" if self.allocation is UNSET else f" ({self.allocation})"
+        return f"{self.policy}:{self.model}{allocation}"
 
     @property
     def significant(self) -> int | None:
@@ -252,5 +303,7 @@ class Trajectory(Result):
         }[self.ending]
         at = self.end
         share = f"{at.fraction:.1%} of the pool"
+        if isinstance(at.labels, int):
+            share += f"; with {at.labels:,} labels the cost is {at.cost:,.2f}"
         stop = f"{how} {at.judged:,} judgments ({share}): accuracy {at.accuracy:.3f}, tau {at.tau:.3f}."
         return (stop, *(() if self.audit is None else self.audit.sentences()))

@@ -1,5 +1,17 @@
 """Studies: what one person runs once per paper. Nothing in the core depends on them."""
 
+from probeval.studies.agreement import (
+    AgreementFigure,
+    DocumentAgreement,
+    GradeAgreement,
+    PairPValues,
+    QueryAgreement,
+    RankingAgreement,
+    SourceAgreement,
+    SystemScores,
+    document_agreement,
+    ranking_agreement,
+)
 from probeval.studies.collections import CollectionPart, CollectionStudy, over_collections
 from probeval.studies.curves import (
     Confusion,
@@ -26,10 +38,13 @@ from probeval.studies.satisfaction import ListUser, StudyTenth, UserStudy
 
 __all__ = [
     "ALPHAS",
+    "AgreementFigure",
     "CollectionPart",
     "CollectionStudy",
     "Confusion",
     "Curves",
+    "DocumentAgreement",
+    "GradeAgreement",
     "LevelRates",
     "ListUser",
     "MetaCollection",
@@ -37,18 +52,25 @@ __all__ = [
     "Multiplicity",
     "MultiplicityBand",
     "PStability",
+    "PairPValues",
     "PairTests",
+    "QueryAgreement",
+    "RankingAgreement",
+    "SourceAgreement",
     "StudiedMeasure",
     "StudyTenth",
     "SystemCurves",
+    "SystemScores",
     "UserStudy",
     "confusion",
+    "document_agreement",
     "fit_multiplicity",
     "interpolated_precision",
     "measure_curves",
     "multiplicity",
     "over_collections",
     "precision_recall",
+    "ranking_agreement",
     "roc",
     "study_measure",
 ]

@@ -338,6 +338,11 @@ class MetaStudy(CollectionStudy[MetaCollection]):
                 Table(self.side_by_side(lambda part, rate=rate: part.levels_frame(rate)), title, {"alpha": 3})  # type: ignore[misc]
                 for rate, title in by_level.items()
             ),
+            Table(
+                self.side_by_side(lambda part: part.stability_frame()),
+                "Self-agreement of tests, by bins of the p-value on one half",
+                {"low": 4, "high": 4},
+            ),
         )
 
     def sentences(self) -> tuple[str, ...]:

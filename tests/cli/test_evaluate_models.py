@@ -143,7 +143,7 @@ def test_csv_and_table(probeval, folder):
     )
     assert len(list(csv.DictReader(io.StringIO(by_query.out)))) == 30
     title, header, *lines = probeval("evaluate", folder / "runs", *INDEPENDENT, "--metric", "DCG@5").out.splitlines()
-    assert title == "DCG@5"
+    assert title == "DCG@5; independent pairs: not calibrated"
     assert header.split() == ["system", "rank", "mean", "sd", "lower", "upper", "p_best", "group"]
     assert [line.split()[0] for line in lines] == [r["system"] for r in rows[:5]]
 
@@ -441,7 +441,7 @@ def test_every_format_says_what_is_judged(probeval, folder, form):
 
 def test_one_system_has_nothing_to_compare_with(probeval, folder):
     said = probeval("evaluate", folder / "runs" / "system-01.gz", *INDEPENDENT, "--metric", "P@5")
-    assert "one system, and nothing to compare it with." in said.err
+    assert "one system, and nothing to compare it with; independent pairs: not calibrated." in said.err
     assert "confidence" not in said.err
 
 

@@ -34,6 +34,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert campaign.judgments is not None
             write_qrels(place / "part.txt", campaign.judgments.take(np.arange(len(campaign.judgments)) % 3 == 0))
     (place / "later").write_text("q1 Q0 d001 1 2 x\nq1 Q0 new 2 1 x\n")
+    (place / "plan.toml").write_text(
+        '[campaigns]\nfirst = 5\nsecond = 5\n[[part]]\nstudy = "calibration"\nmeasures = ["P"]\n'
+        'policies = ["uniform"]\nsettings = { checkpoints = [0], draws = 20 }\n'
+    )
     (place / "scores.csv").write_text("system,q1,q2,q3\na,.5,.6,.9\nb,.2,.4,.5\nc,.3,.2,.1\n")
     (place / "votes.csv").write_text("query,doc,worker,label,gold\nq,a,v,1,1\nq,a,w,1,1\nq,b,v,0,\nq,b,w,-2,\n")
     (place / "answers.csv").write_text("query,left,right,left_number,right_number\nq,a,b,2,1\n")
@@ -126,6 +130,15 @@ CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
         "aggregate",
         lambda f: [f / "answers.csv", "--method", "ratios", "--grades-by-shares", ".5,.5"],
     ),
+    "agree": (
+        "agree",
+        lambda f: [
+            f / "part.txt", next((f / "first").glob("qrels.txt*")), "--runs", f / "first" / "runs", "--metric", "P@5",
+        ],
+    ),
+    "agree on scores": ("agree", lambda f: [f / "scores.csv", f / "scores.csv"]),
+    "evaluate ties": ("evaluate", lambda f: [*runs(f), "--metric", "AP", "--model", "none", "--ties"]),
+    "evaluate bands": ("evaluate", lambda f: [*runs(f), "--metric", "AP", "--model", "none", "--bands", 2]),
     "curves": ("curves", lambda f: [*runs(f, qrels="part.txt")]),
     "compare": ("compare", lambda f: [*runs(f), "--metric", "P@5", "--rope", 0.01]),
     "compare some judgments": ("compare", lambda f: [*runs(f, qrels="part.txt"), "--metric", "DCG@5"]),
@@ -157,6 +170,7 @@ CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
             "--checkpoints", "0,.1", "--depth", 5,
         ],
     ),
+    "evidence": ("evidence", lambda f: [f / "plan.toml", "--most", 1, "--jobs", 1]),
     "doctor": ("doctor", lambda f: []),
     "schema": ("schema", lambda f: []),
 }  # fmt: skip

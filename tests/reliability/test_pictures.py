@@ -40,7 +40,9 @@ def test_ranks_need_two_systems():
 
 def test_a_posterior_shows_probabilities():
     means = np.random.default_rng(7).normal([0.9, 0.6, 0.2], 0.05, size=(200, 3))
-    posterior = ScorePosterior(("a", "b", "c"), ("q1", "q2"), "bounded", SCORES[:3, :2], 0.95, 0.01, {}, {}, means)
+    posterior = ScorePosterior(
+        ("a", "b", "c"), ("q1", "q2"), "bounded", SCORES[:3, :2], 0.95, 0.01, np.arange(3), {}, {}, means
+    )
     ax = plot_tests(posterior)
     cells = ax.images[0].get_array().filled(np.nan)
     np.testing.assert_allclose(cells[np.triu_indices(3, k=1)], posterior.to_frame()["p_better"])

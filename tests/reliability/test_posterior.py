@@ -85,6 +85,30 @@ def test_tables_are_those_of_the_draws(made):
     assert len(document["pairs"]) == 3
 
 
+def test_systems_with_the_same_scores_are_one_and_tied(monkeypatch):
+    rng, values = np.random.default_rng(4), SCORES["bounded"]
+    sampled = []
+
+    def draws(model, **_):
+        sampled.append(model)
+        return chains_of(model, rng)
+
+    monkeypatch.setattr(posterior, "sample", draws)
+    found = compare_bayes(values[[0, 1, 2, 0]], systems=["a", "b", "c", "d"], rng=rng)
+    assert [sampled[0]["system_effect"].shape.eval().tolist()] == [[3]]
+    assert found.alike == (("a", "d"),)
+    assert "a, d: the same scores on all queries, so they are one system of the model, and tied." in found.sentences()
+    table = found.to_frame().set_index(["a", "b"])
+    assert table.loc[("a", "d"), ["difference", "sd", "p_better", "p_worse"]].tolist() == [0, 0, 0, 0]
+    assert table.loc[("a", "d"), "verdict"] == "equal"
+    assert sum(found.p_best) == pytest.approx(1)
+    best = dict(zip(found.systems, found.p_best, strict=True))
+    assert best["a"] == best["d"]
+    assert sorted(found.to_arviz()["posterior"]["system"].values) == ["a", "b", "c"]
+    with pytest.raises(ReliabilityError, match="All systems have the same scores on every query"):
+        compare_bayes(values[[0, 0]])
+
+
 def test_means_are_over_the_population_of_queries():
     rng = np.random.default_rng(4)
     model = posterior._model(SCORES["bounded"], "bounded")

@@ -48,7 +48,7 @@ def test_every_comparison_states_the_same(mean, rope):
     scores = Scores(parse("DCG@5"), ("new", "old"), queries, joint, "draws", "collection", "empirical", 9, 0)
     comparison = scores.compare("new", "old", rope=rope)
     by_scores = ScorePosterior(
-        ("new", "old"), ("a", "b", "c"), "normal", np.zeros((2, 3)), 0.95, rope, {}, {}, joint.draws
+        ("new", "old"), ("a", "b", "c"), "normal", np.zeros((2, 3)), 0.95, rope, np.arange(2), {}, {}, joint.draws
     )
     stated = comparison.verdict()
     assert TwoSystems(comparison, None, None).pair.verdict == stated

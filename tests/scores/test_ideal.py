@@ -11,7 +11,7 @@ import probeval
 from probeval.data import Scale
 from probeval.data.runs import Runs
 from probeval.errors import DataError
-from probeval.metrics import REGISTRY, Metric, parse
+from probeval.metrics import REGISTRY, Metric, measure, parse
 from probeval.relevance import synthetic_campaign
 from probeval.scores.ideal import Ideal
 
@@ -34,6 +34,7 @@ def test_measures_with_bounds_by_the_ideal_need_one_and_linear_ones_do_not(name,
         assert found
     if metric.is_linear:
         assert not found
+    assert found or not metric.counts_all(Scale.parse(scale))
 
 
 def test_a_norm_takes_the_ideal_away_or_brings_it():
@@ -55,6 +56,56 @@ def test_scores_state_their_ideal(campaign):
     linear = probeval.evaluate(two, "DCG@5", scale="graded:2", model="uniform")
     assert linear.scores.ideal is None
     assert "ideal" not in linear.to_dict()
+
+
+def test_scores_with_documents_outside_stand_beside_those_without(campaign):
+    two = first(campaign, 2)
+    beside = probeval.evaluate(two, "nDCG@5", scale="graded:2", model="uniform")
+    counted = probeval.evaluate(two, "nDCG@5", scale="graded:2", model="uniform", outside=True)
+    rows, wider = beside.to_dict()["systems"], {row["system"]: row for row in counted.to_dict()["systems"]}
+    for row in rows:
+        assert [row[f"{of}_outside"] for of in ("mean", "lower", "upper")] == [
+            wider[row["system"]][of] for of in ("mean", "lower", "upper")
+        ]
+        assert row["mean_outside"] < row["mean"]
+    assert beside.to_frame().columns[6:9].tolist() == ["mean_outside", "lower_outside", "upper_outside"]
+    number = f"about {counted.scores.ideal.outside:.0f} more per query."
+    assert beside.sentences()[2] == f"The columns with _outside count an estimate of these: {number}"
+    assert "mean_outside" not in wider["system-01"]
+    fine = probeval.evaluate(two, "nDCG@5", scale="fine", model="uniform")  # too many grades to estimate them
+    assert fine.scores.ideal.is_narrow
+    assert "mean_outside" not in fine.to_dict()["systems"][0]
+
+
+@pytest.mark.parametrize("metric", ["AP@5", "R@5", "Rprec"])
+def test_measures_that_count_all_documents_estimate_those_outside_while_pairs_are_open(campaign, metric):
+    settings = {"scale": "graded:2", "model": "uniform"}
+    blind = replace(campaign, judgments=None)
+    default, counted, pool = (probeval.evaluate(blind, metric, **settings, outside=o) for o in (None, True, False))
+    assert default.to_dict() == counted.to_dict()
+    assert default.scores.ideal.outside > 1
+    assert pool.scores.ideal.is_narrow
+    beside = {system.system: system.mean_outside for system in pool.ranking.systems}
+    assert beside == dict(zip(default.scores.systems, default.scores.mean.tolist(), strict=True))
+    judged = probeval.evaluate(campaign, metric, **settings)
+    classical = measure(campaign.runs, campaign.judgments, metric, scale=Scale.graded(2))
+    np.testing.assert_allclose(judged.scores.mean, classical.values.mean(axis=1), atol=1e-12)
+    assert judged.scores.ideal.outside is None
+    assert not judged.scores.ideal.goes_on
+
+
+def test_another_measure_of_one_evaluation_is_as_if_asked_for_alone(campaign):
+    blind, settings = replace(campaign, judgments=None), {"scale": "graded:2", "model": "uniform"}
+    for first_, second in (("AP@5", "nDCG@5"), ("nDCG@5", "AP@5")):
+        alone = probeval.evaluate(blind, second, **settings).to_dict()
+        assert probeval.evaluate(blind, first_, **settings).by(second).to_dict() == alone
+
+
+def test_a_measure_that_reaches_below_the_pool_is_said_to(campaign):
+    blind = replace(campaign, judgments=None)
+    cut, whole = (probeval.evaluate(blind, "nDCG@5", depth=d, scale="graded:2", model="uniform") for d in (3, 5))
+    assert cut.scores.ideal.goes_on
+    assert not whole.scores.ideal.goes_on
 
 
 def test_more_runs_widen_the_pool_and_are_not_ranked(campaign):
