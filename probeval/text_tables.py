@@ -148,7 +148,7 @@ def markdown_text(text: str) -> str:
     >>> print(markdown_text("![x](y) run_1 @ann"))
     !\[x\](y) run_1 @<!-- -->ann
     """
-    line = MARKDOWN.sub(lambda found: f"\\{found[0]}", SPACE.sub(" ", printable(text)).strip())
+    line = MARKDOWN.sub(lambda found: f"\\{found[0]}", printable(SPACE.sub(" ", text).strip()))
     return ADDRESS.sub(lambda found: f"{found[0]}<!-- -->", line)
 
 
