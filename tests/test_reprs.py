@@ -23,8 +23,8 @@ from probeval.reporting import Reporter
 from probeval.results import Result
 
 MOST_LINES, MOST_COLUMNS = 20, 100
-PLAIN_TYPES = "str|int|float|bool|None|FigureName|SeedVerdict|Policy|StoppingRule"
-SHORT_FIELDS = re.compile(rf"({PLAIN_TYPES}|tuple\[Addition, \.\.\.\])( \| None)?")
+PLAIN_TYPES = "str|int|float|bool|None|FigureName|SeedVerdict|BudgetName|BudgetVerdict|Policy|StoppingRule"
+SHORT_FIELDS = re.compile(rf"({PLAIN_TYPES}|tuple\[Addition, \.\.\.\])( \| (None|UnsetType))*")
 DOCUMENTED = re.compile(r"^Annotated\[(.*?), (?:[\"'].*|HIDDEN)\]$")
 PROCESSES = {"Refresher", "Board", "Guard", "Limiter", "Roster", "key"}  # machinery, which nobody prints
 
