@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probeval.text_tables import LATEX, latex_table, markdown_text, markdown_table
+from probeval.text_tables import LATEX, latex_table, markdown_table, markdown_text
 
 HOSTILE = (
     r"$\foo$", "$x^2$", "a|b", "a&b", "run_1", "_all_", "100%", "#1", "{a}", "a~b", "<b>", "[1]", "*", "a--b", "`c`",
