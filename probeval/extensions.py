@@ -247,7 +247,7 @@ def import_file(path: str | PathLike[str]) -> ModuleType:
         If there is no such file, or if it fails.
     """
     file = Path(path)
-    if file.suffix != ".py" or not os.path.isfile(file):  # noqa: PTH113: also false for a name that is too long
+    if file.suffix != ".py" or not os.path.isfile(file):  # noqa: PTH113  Path.is_file fails if the name is too long
         raise ProbevalError(f"{file}: {'no such file' if file.suffix == '.py' else 'expected a Python file, NAME.py'}.")
     name = f"imported_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file.resolve())

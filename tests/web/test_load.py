@@ -124,9 +124,8 @@ def test_assessors_who_take_half_a_second(store: str, serve: Callable[..., Serve
     team = team_of(people)
     collection = synthetic_campaign(seed=1, systems=12, queries=60, depth=20)
     with create(store, collection) as campaign:
-        server = serve(
-            tmp_path / "store.db", "--assessor-file", write_roster(put("team.csv", ""), team), own_process=True
-        )
+        roster = write_roster(put("team.csv", ""), team)
+        server = serve(store, "--assessor-file", roster, own_process=True)
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as apart:
             acknowledged, seconds, errors = apart.submit(_judge_apart, server.url, team, 2000, PAUSE).result()
         assert errors == []
