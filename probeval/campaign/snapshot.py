@@ -83,6 +83,14 @@ class Tendency:
     upper: float
 
 
+@dataclass(frozen=True)
+class RankingFigures:
+    """How sure a ranking is."""
+
+    confidence: Annotated[float, "The mean confidence over pairs of systems."]
+    expected_tau: Annotated[float, "The expected Kendall's tau of the ranking."]
+
+
 @dataclass(frozen=True, repr=False)
 class ModelSnapshot(Result):
     """The model's results on the judgments up to one event."""
@@ -136,6 +144,11 @@ class ModelSnapshot(Result):
     # What the model expected of the grades of each assessor; looked for again as often as surprising grades.
     surprise: tuple[Surprise, ...] = ()
     uses_answers: bool = True
+    as_certain: Annotated[RankingFigures | None, "The figures with answers as certain; null if unknown."] = None
+    by_consensus: Annotated[
+        RankingFigures | None,
+        "The figures with the errors of assessors; null if no answer is checked, so that grades are taken as right.",
+    ] = None
     figures: Annotated[
         tuple[StoppingFigure, ...],
         "The figures of the model that the stopping rule tests, each beside its target; empty for a budget alone.",
@@ -235,6 +248,8 @@ class ModelSnapshot(Result):
             Surprise(**{**one, "log_likelihood": tuple(one["log_likelihood"])}) for one in rest.get("surprise", ())
         )
         rest["figures"] = tuple(StoppingFigure(**one) for one in rest.get("figures", ()))
+        for name in ("as_certain", "by_consensus"):
+            rest[name] = None if rest.get(name) is None else RankingFigures(**rest[name])
         rest["comparisons"] = tuple(map(as_question, rest.get("comparisons", ())))
         rest["comparison_values"] = tuple(rest.get("comparison_values", ()))
         found = cls(**{name: row[name] for name in HEAD}, **rest)
