@@ -26,6 +26,8 @@ from probeval.campaign.changes import (
     ChangeQueryGuidelines,
     ChangeSettings,
     Import,
+    PutAside,
+    Restore,
 )
 from probeval.campaign.creation import prepare_creation, prepare_lists
 from probeval.campaign.decisions import Answer, Comment, Flag, LeaseNext, Release, Settle, Skip, Withdraw
@@ -42,7 +44,9 @@ from probeval.campaign.events import (
     QueriesChanged,
     QueryGuidelinesChanged,
     Released,
+    Restored,
     RunsAdded,
+    SetAside,
     Settled,
     Skipped,
     TopicsAssigned,
@@ -516,6 +520,17 @@ class Campaign(Described):
         """
         return self._log.advance(ChangePhase(by=by, phase=Phase(phase), reason=reason, token=token)).event
 
+    def set_aside(self, by: str, assessor: str, *, reason: str = "", token: str | None = None) -> SetAside:
+        """Set all answers of a person aside: none counts, earlier or later ones, and their questions open again.
+
+        They get no more questions. Their answers stay in the log, and in exports with the purpose ``aside``.
+        """
+        return self._log.advance(PutAside(by=by, assessor=assessor, reason=reason, token=token)).event
+
+    def restore(self, by: str, assessor: str, *, reason: str = "", token: str | None = None) -> Restored:
+        """Let the answers of a person, which were set aside, count again."""
+        return self._log.advance(Restore(by=by, assessor=assessor, reason=reason, token=token)).event
+
     def add_runs(self, by: str, runs: Runs, *, source: str = "") -> RunsAdded:
         """Add late runs: the pool grows, and all judgments stay.
 
@@ -615,8 +630,12 @@ class Campaign(Described):
 
     def judging_state(self) -> JudgingState:
         """Relevance, scores and ranking given the judgments so far. Runs the model."""
-        state = self.state
-        return self._model_runner(state).judging_state(state)
+        return self._figures_state(self.state)
+
+    def _figures_state(self, state: State) -> JudgingState:
+        snapshot = self._log.snapshot
+        surprises = () if snapshot is None else snapshot.surprise
+        return self._model_runner(state).figures_state(state, surprises)
 
     def evaluate(self) -> Ranking:
         """The ranking given the judgments so far. Runs the model."""
@@ -648,7 +667,7 @@ class Campaign(Described):
         runner = self._model_runner(state)
         return statement_of(
             self.status(),
-            runner.judging_state(state),
+            self._figures_state(state),
             events,
             audit=runner.audit(state),
             digests=(self.digest(1), self.digest(state.number)),

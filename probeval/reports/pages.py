@@ -343,6 +343,8 @@ def _audit(audited: AuditReport) -> Section:
 
 def _people(status: Status) -> Section:
     """Return the section on assessors and their agreement."""
+    from probeval.campaign.status import error_sentence
+
     table = status.to_frame()
     parts: list[Part] = [Prose(f"{status.count}.")]
     if status.shared:
@@ -363,6 +365,24 @@ def _people(status: Status) -> Section:
             Table(
                 shown.rename(columns={"seconds": "seconds each"}),
                 "Bias: mean difference from the other assessors on shared pairs, in grades ± standard error.",
+            )
+        )
+    if error_sentence(status):
+        parts.append(Prose(error_sentence(status)))
+    if status.verdicts:
+        verdicts = pd.DataFrame(
+            {
+                "assessor": [each.assessor for each in status.verdicts],
+                "verdict": [each.verdict + (", set aside" if each.set_aside else "") for each in status.verdicts],
+                "P(careless)": [f"{each.careless:.2f}" for each in status.verdicts],
+                "evidence": [each.evidence or "-" for each in status.verdicts],
+            }
+        )
+        parts.append(
+            Table(
+                verdicts,
+                "Careless: more than a third of the answers do not depend on the document, by gold and repeated "
+                "questions, shared pairs, adjudication and what the model expects together.",
             )
         )
     return Section("people", "Assessors", tuple(parts))
