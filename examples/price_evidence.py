@@ -223,7 +223,7 @@ def page(costs: Costs, seeds: int) -> str:
     seeded = int(stops["seeds"].max())
     return (
         HEAD
-        + f"""{len(stops)} of {2 * len(COLUMNS) * len(PRICES)} cells were replayed with *gain*, with {seeded} seeds or fewer.
+        + f"""{len(stops)} of {2 * len(COLUMNS) * len(PRICES)} cells were replayed with *gain*, {seeded} seeds or fewer.
 
 ## To tau .9
 
