@@ -45,9 +45,9 @@ class Replays:
 
         return self.kept(f"model-{kind}-{'trec-covid' if name in COVID else name}", fit)
 
-    def by_gain(self, name: str, measure: str, seed: int) -> Trajectory:
-        """Return the replay by `gain` and the hierarchical model, to 40% of the pool."""
-        return self.replay(f"cell-{name}-gain-{measure}-{seed}", name, "gain", measure, seed=seed)
+    def judged_by(self, policy: str, name: str, measure: str, seed: int) -> Trajectory:
+        """Return the replay by a policy and the hierarchical model, to 40% of the pool."""
+        return self.replay(f"cell-{name}-{policy}-{measure}-{seed}", name, policy, measure, seed=seed)
 
     def replay(
         self, kept: str, name: str, policy: str, measure: str, *, kind: str = "hierarchical", seed: int = 0,

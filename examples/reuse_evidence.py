@@ -7,14 +7,13 @@ can be the folder of `judging_evidence.py`, whose models and trajectories are us
 
 import sys
 import warnings
-from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from evidence import CAMPAIGNS, DOCS, Targets, table
-from judging_evidence import SHARES, Cell, Work
+from replays import SHARES, Replays
 
 from probeval.data import Judgments, read_campaign
 from probeval.metrics import measure, parse
@@ -110,10 +109,7 @@ class Reuse:
     """Cells of results, each made once."""
 
     def __init__(self, data: Path, keep: Path) -> None:
-        asked = Namespace(
-            data=data, keep=keep, finished=False, campaigns=list(CAMPAIGNS), seeds=SEEDS, measures=["DCG"]
-        )
-        self.work = Work(asked)
+        self.work = Replays(data, keep)
 
     def kept(self, name, make):
         """Return what ``make`` made, now or in an earlier run; None if it is not made and may not be."""
@@ -122,7 +118,7 @@ class Reuse:
     def first(self, name, order, seed):
         """Return a campaign with a tenth of its pool judged in an order."""
         held = self.work.held(name)
-        judged = self.work.cell(Cell(name, order, "DCG", seed)).order[: int(np.ceil(SHARE * len(held.pool)))]
+        judged = self.work.judged_by(order, name, "DCG", seed).order[: int(np.ceil(SHARE * len(held.pool)))]
         return held, held.after(np.array(judged))
 
     def later(self, name, order, seed, *, together=False, judge=()):
@@ -233,9 +229,10 @@ class Reuse:
 
     def stretch(self):
         """Return the root mean square of the level's z by `gain` on other campaigns, and how many there are."""
-        cells = [Cell(n, "gain", "DCG", s) for n in CAMPAIGNS if n not in REUSED for s in range(SEEDS)]
+        wanted = [(n, s) for n in CAMPAIGNS if n not in REUSED for s in range(SEEDS)]
+        made = [(n, s) for n, s in wanted if f"cell-{n}-gain-DCG-{s}" in self.work.kept]
         at = SHARES.index(SHARE)
-        z = [self.work.cell(cell).points[at].level_z for cell in cells if cell.name in self.work.kept]
+        z = [self.work.judged_by("gain", n, "DCG", s).points[at].level_z for n, s in made]
         return (float(np.sqrt(np.mean(np.square(z)))) if z else float("nan")), len(z)
 
 

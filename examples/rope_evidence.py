@@ -114,7 +114,11 @@ def stops(work: Work) -> str:
     do_all([partial(work.at_stop, *cell) for cell in cells])
     rows = []
     for name, seed in cells:
-        run, plain, found = work.with_rope(name, seed), work.by_gain(name, "DCG", seed), work.at_stop(name, seed)
+        run, plain, found = (
+            work.with_rope(name, seed),
+            work.judged_by("gain", name, "DCG", seed),
+            work.at_stop(name, seed),
+        )
         row = {"campaign": name, "pool": run.setup.pool, "without": judged(plain), "with": judged(run)}
         row |= {"ratio": judged(run) / judged(plain), "accuracy without": at_end(plain).accuracy}
         row |= {"reached": float(run.stop is not None), "accuracy": at_end(run).accuracy}
@@ -173,7 +177,7 @@ def definitions(mean, sd, gap) -> dict[str, tuple[float, float]]:
 def tried(work: Work) -> str:
     def along(name):
         def fit():
-            run, found, state = work.by_gain(name, "DCG", 0), [], None
+            run, found, state = work.judged_by("gain", name, "DCG", 0), [], None
             gap, a, b = gaps(work.truth(name))
             for share in STEPS:
                 n = int(share * run.setup.pool)

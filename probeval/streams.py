@@ -33,6 +33,7 @@ class Purpose(IntEnum):
     QUESTIONS = 24  # the documents of a question drawn at random
     SIDES = 25  # the sides on which two documents are shown
     ANSWERS = 26  # the answers of a simulated assessor about two documents
+    WORTH = 30  # labels that are taken away, to see what they bring
     AGREEMENT = 28  # the grades of unjudged pairs, with which labels are compared
     SPLITS = 27  # halves of the queries, and the resamples of tests on them
 

@@ -23,8 +23,8 @@ from probeval.reporting import Reporter
 from probeval.results import Result
 
 MOST_LINES, MOST_COLUMNS = 20, 100
-PLAIN_TYPES = "str|int|float|bool|None|FigureName|SeedVerdict|Policy|StoppingRule"
-SHORT_FIELDS = re.compile(rf"({PLAIN_TYPES}|tuple\[Addition, \.\.\.\])( \| None)?")
+PLAIN_TYPES = "str|int|float|bool|None|FigureName|SeedVerdict|BudgetName|BudgetVerdict|Policy|StoppingRule"
+SHORT_FIELDS = re.compile(rf"({PLAIN_TYPES}|tuple\[Addition, \.\.\.\])( \| (None|UnsetType))*")
 DOCUMENTED = re.compile(r"^Annotated\[(.*?), (?:[\"'].*|HIDDEN)\]$")
 PROCESSES = {"Refresher", "Board", "Guard", "Limiter", "Roster", "key"}  # machinery, which nobody prints
 
@@ -139,6 +139,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         probeval.predict(some, model="uniform"),
         probeval.examine([labels, metadata]),
         probeval.compare(collection, "P@4"),
+        probeval.persistence(runs, ["P@4"], qrels=judgments, step=0.1),
         probeval.agree(judgments, judgments, "P@4", runs=runs),
         probeval.gate(new, old, "P@4", model="uniform", scale="graded:2"),
         study,

@@ -52,6 +52,7 @@ def test_what_a_seed_means_stays():
         "ANSWERS": 26,
         "SPLITS": 27,
         "AGREEMENT": 28,
+        "WORTH": 30,
     }
     assert len(Purpose.__members__) == len(Purpose)  # no two names for one number
 

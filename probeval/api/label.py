@@ -20,6 +20,7 @@ import pandas as pd
 from probeval.api.evidence import as_collection
 from probeval.api.report import alone, is_store
 from probeval.api.settings import QueryTexts, Work
+from probeval.arrays import Bools
 from probeval.data import LabelTable, ObserverSpec, as_labels, read_labels
 from probeval.data.files import read_bytes, suffix, write_bytes
 from probeval.data.runs import Runs
@@ -48,6 +49,11 @@ KEY = "PROBEVAL_API_KEY"
 CACHE = "probeval-answers.sqlite"
 RESERVED = ("messages", "model", "stream", "n", "temperature", "max_tokens", "logprobs", "top_logprobs", "seed")
 SHOWN = 10  # failures in a table
+SUMMED = (
+    "pairs", "kept", "labelled", "requests", "expected_tokens_in", "expected_tokens_out", "tokens_in", "tokens_out",
+    "seconds",
+)  # fmt: skip
+AS_MUCH = 10  # judgments that the labels of one request may cost as much as
 NOT_IN_COLUMNS = re.compile(r"[^\w.+-]+")
 
 
@@ -99,6 +105,20 @@ class LabelsMade(Result):
     example: Annotated[str, "With a dry run, the first question as it would be sent; else empty."] = ""
     table: LabelTable | None = None  # the labels; None if there are none
     notes: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def joined(cls, made: Sequence[LabelsMade], why: str) -> LabelsMade:
+        """Return several pieces of work as one, and why it ended."""
+
+        def total(name: str) -> Any:
+            return sum(getattr(one, name) for one in made)
+
+        counts: dict[str, Any] = {name: total(name) for name in SUMMED}
+        if made[0].cost is not None:
+            counts |= {name: total(name) for name in ("cost", "expected_cost")}
+        failures = tuple(failure for one in made for failure in one.failures)
+        notes = tuple(dict.fromkeys([note for one in made for note in one.notes]))
+        return replace(made[-1], **counts, failures=failures, notes=(*notes, *((why,) if why else ())))
 
     @property
     def exit_code(self) -> int:
@@ -239,10 +259,60 @@ class LabelInputs(Work):
     price_in: Annotated[float | None, About("The price of a million tokens of questions.", least=0)] = None
     price_out: Annotated[float | None, About("The price of a million tokens of answers.", least=0)] = None
     budget: Annotated[float | None, About("End before the work costs more than this.", least=0)] = None
+    prices: Annotated[
+        Any,
+        About(
+            "In a campaign, what a judgment costs and a label of this model: label as long as that is expected to tell "
+            "more for the price than judgments, and add the labels to the campaign.",
+            metavar="person=1,NAME=.01",
+            kind=str,
+        ),
+    ] = None
     dry_run: Annotated[bool, About("Send nothing: show the number of pairs, the cost and the first question.")] = False
 
     def run(self) -> LabelsMade:
         """The labels."""
+        return self._label() if self.prices is None else self._label_by_worth()
+
+    def _label_by_worth(self) -> LabelsMade:
+        """Label what a campaign needs most, request by request, until people are worth more for their price."""
+        from probeval.campaign import Campaign
+        from probeval.selection import AnswerPrices
+
+        prompt, place, costs = load_prompt(self.prompt), alone(self.runs), AnswerPrices.parse(self.prices)
+        name = _column(self.llm, prompt.name) if self.column is None else self.column
+        if not (isinstance(place, (str, PathLike)) and is_store(str(place))) or set(costs.machines or ()) != {name}:
+            raise DataError(
+                f"--prices is for the store of a campaign, with the price of a judgment and that of {name}: "
+                f"person=1,{name}=.01."
+            )
+        if self.only is not None or self.missing or self.failed or self.dry_run:
+            raise DataError("--prices chooses the pairs: leave out --only, --missing, --failed and --dry-run.")
+        made: list[LabelsMade] = []
+        in_vain: set[tuple[str, str]] = set()
+        with Campaign.open(str(place), name=self.name) as campaign:
+            while True:
+                pairs, why = campaign.request_labels(costs, name, n=AS_MUCH, without=in_vain)
+                left = None if self.budget is None else self.budget - sum(one.cost or 0.0 for one in made)
+                if not pairs or (left is not None and left <= 0):
+                    break
+                self.reporter.say(why)
+                only = pd.DataFrame(pairs, columns=["query", "doc"])
+                one = replace(self, prices=None, only=only, budget=left)._label()
+                made.append(one)
+                in_vain |= {(failure.query, failure.doc) for failure in one.failures}
+                new = None if one.table is None else _of_pairs(one.table.take([name]), pairs)
+                if new is not None:
+                    campaign.add_labels(name, new, source=f"probeval label {len(made)}")
+                if one.ended != "complete" or new is None:
+                    break
+        if not made:
+            none = replace(self, prices=None, only=pd.DataFrame({"query": [], "doc": []}, dtype=str))._label()
+            return replace(none, notes=(*none.notes, why))
+        return LabelsMade.joined(made, why if made[-1].ended == "complete" else "")
+
+    def _label(self) -> LabelsMade:
+        """Label the pairs that are asked for, once."""
         started, prices = time.monotonic(), self._prices
         client, source = Client(self.base_url, self._key, self.timeout), self._source()
         labeller = self._labeller(source)
@@ -488,6 +558,14 @@ def _pairs_in(given: Any) -> list[tuple[str, str]]:
         assert given_ids is not None
         found.append(ids(given_ids, what, path=path))
     return list(dict.fromkeys(zip(*found, strict=True)))
+
+
+def _of_pairs(table: LabelTable, pairs: Sequence[tuple[str, str]]) -> LabelTable | None:
+    """The labels of some pairs; None without any."""
+    asked, rows = set(pairs), range(len(table.pool))
+    wanted = np.fromiter((table.pool.label(at) in asked for at in rows), dtype=np.bool_, count=len(rows))
+    kept: Bools = wanted & ~np.isnan(table.values).all(axis=1)
+    return table.rearranged(table.pool.take(kept), np.flatnonzero(kept)) if kept.any() else None
 
 
 def _labelled(table: LabelTable) -> set[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from collections.abc import Collection as Names
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -12,7 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from probeval.campaign.archive import unpack
+import numpy as np
+
+from probeval.campaign.archive import pack_labels, unpack
 from probeval.campaign.candidates import Candidates, Material
 from probeval.campaign.changes import (
     AddRuns,
@@ -24,6 +26,8 @@ from probeval.campaign.changes import (
     ChangeQueryGuidelines,
     ChangeSettings,
     Import,
+    PutAside,
+    Restore,
 )
 from probeval.campaign.creation import prepare_creation, prepare_lists
 from probeval.campaign.decisions import Answer, Comment, Flag, LeaseNext, Release, Settle, Skip, Withdraw
@@ -40,7 +44,9 @@ from probeval.campaign.events import (
     QueriesChanged,
     QueryGuidelinesChanged,
     Released,
+    Restored,
     RunsAdded,
+    SetAside,
     Settled,
     Skipped,
     TopicsAssigned,
@@ -61,6 +67,7 @@ from probeval.campaign.statement import Statement, statement_of
 from probeval.campaign.status import Status, status_of
 from probeval.campaign.topics import TopicList, topics_of
 from probeval.data.collection import Collection
+from probeval.data.evidence import LabelTable
 from probeval.data.files import read_bytes
 from probeval.data.formats import write_tasks
 from probeval.data.irds import is_dataset
@@ -72,7 +79,7 @@ from probeval.display import Described, Table, counted
 from probeval.errors import CampaignError
 from probeval.satisfaction import ListAnswers, ListQuestions
 from probeval.scores import Ranking
-from probeval.selection import AuditReport, JudgingState
+from probeval.selection import AnswerPrices, AuditReport, JudgingState, next_request
 
 __all__ = ["Campaign"]
 
@@ -513,6 +520,17 @@ class Campaign(Described):
         """
         return self._log.advance(ChangePhase(by=by, phase=Phase(phase), reason=reason, token=token)).event
 
+    def set_aside(self, by: str, assessor: str, *, reason: str = "", token: str | None = None) -> SetAside:
+        """Set all answers of a person aside: none counts, earlier or later ones, and their questions open again.
+
+        They get no more questions. Their answers stay in the log, and in exports with the purpose ``aside``.
+        """
+        return self._log.advance(PutAside(by=by, assessor=assessor, reason=reason, token=token)).event
+
+    def restore(self, by: str, assessor: str, *, reason: str = "", token: str | None = None) -> Restored:
+        """Let the answers of a person, which were set aside, count again."""
+        return self._log.advance(Restore(by=by, assessor=assessor, reason=reason, token=token)).event
+
     def add_runs(self, by: str, runs: Runs, *, source: str = "") -> RunsAdded:
         """Add late runs: the pool grows, and all judgments stay.
 
@@ -736,6 +754,36 @@ class Campaign(Described):
         digest = hashlib.sha256(content).hexdigest()
         self._log.advance(Import(by=who, incoming=incoming, path=str(file), source=source, digest=digest))
         return incoming
+
+    def request_labels(
+        self, prices: AnswerPrices, machine: str, *, n: int, without: Container[tuple[str, str]] = ()
+    ) -> tuple[list[tuple[str, str]], str]:
+        """Return the pairs that a machine should label now, and why; none if people are worth more for their price.
+
+        Parameters
+        ----------
+        prices
+            What a judgment and a label of the machine cost.
+        machine
+            The machine, by the name of its column of labels.
+        n
+            The judgments that the labels may cost as much as.
+        without
+            Pairs that it cannot label.
+        """
+        state = self.state
+        judged = self._model_runner(state).judging_state(state)
+        pool = judged.judging.pool
+        pairs = [pool.label(pair) for pair in range(len(pool))]
+        can = np.array([pair not in without for pair in pairs], dtype=bool)
+        request = next_request(judged, prices, n, available={machine: can})
+        chosen = [] if request.is_for_people else [pairs[at] for at in request.batch.pairs]
+        return chosen, " ".join(request.sentences())
+
+    def add_labels(self, by: str, labels: LabelTable, *, source: str) -> None:
+        """Add labels by a machine; ``source`` says where they are from. The same table cannot be added twice."""
+        who, digest = as_name(by, "who adds labels"), hashlib.sha256(pack_labels(labels)).hexdigest()
+        self._log.advance(Import(by=who, incoming=Incoming(labels=labels), path=source, source=source, digest=digest))
 
     def export(self, file_format: str = "qrels") -> str:
         """The judgments, or the whole log, as text in one of :func:`probeval.campaign.export_formats`."""

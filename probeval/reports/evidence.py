@@ -73,10 +73,6 @@ class Frames:
             pd.DataFrame(ends) if ends else pd.DataFrame(columns=[*columns, "reached", "to tau .9"]),
         )
 
-    def where(self, **values: Any) -> Frames:
-        """The rows with these values."""
-        return Frames(*(_where(table, values) for table in (self.points, self.ends)))
-
 
 def _where(table: pd.DataFrame, values: Mapping[str, Any]) -> pd.DataFrame:
     for column, value in values.items():
@@ -153,7 +149,7 @@ def _head(title: str, cells: EvidenceCells) -> str:
     done, now = len(cells.finished), cells.of_now
     made = sorted({one.made.version for one in cells.finished})
     prints = sorted({one.made.mathematics for one in cells.finished})
-    state = "all of them" if now == done else f"{now} of them"
+    state = {done: "all of them", 0: "none of them"}.get(now, f"{now} of them")
     campaigns = len({one.cell.collection for one in cells.finished})
     all_campaigns = len({cell.collection for cell in cells.cells})
     return (
@@ -346,8 +342,7 @@ def absolute_scores(cells: EvidenceCells, frames: Frames) -> EvidencePage:
         _head("Absolute scores: how close, and do the intervals hold?", cells)
         + "\n".join(sentences)
         + "\n\nScores are harder than rankings: all systems can be too high together. Judging in random order "
-        "estimates their level well; a policy that looks for differences does not try to. DCG has no upper limit of 1, "
-        "so its errors are larger.\n\n"
+        "estimates their level well; a policy that looks for differences does not try to.\n\n"
         + _how()
         + "![Coverage along the judging](absolute-scores.png)\n\n"
         + _table(shown.reset_index())
@@ -426,7 +421,7 @@ def cost(cells: EvidenceCells, frames: Frames) -> EvidencePage:
         + _table(shown)
         + "\nThe number of judgments from which tau stays at .9 for another hundred.\n\n"
         + compared
-        + _failed(failed, "Nowhere does `gain` take more judgments than the others.")
+        + _failed(failed, "Nowhere does `gain` take more judgments." if sentences else "Nothing is compared yet.")
     )
     label = "judged share of the pool at tau .9, or at the end"
     return EvidencePage("cost", text, {"cost.png": lambda: plot_by_campaign(drawn, policies, label=label)})

@@ -6,15 +6,15 @@ covariances with the scores and :math:`M` the matrix of the goal, answers with e
 .. math:: V(v) = \text{tr}\big(M\, G' (K + vI)^{-1} G\big).
 
 A judgment has :math:`v = 0`. The errors of labels are not known: their value is the mean of :math:`V(v)` over the
-posterior of the labeller's worth, with :math:`V = 0` where its labels are noise. The request with the highest value per
-cost is made. A machine that is new is tested first: people judge pairs that it labelled. See
-docs/theory/judging.md#prices.
+posterior of the labeller's worth, with :math:`V = 0` where its labels are noise, times the share of such values that
+its labels so far brought. The request with the highest value per cost is made. A machine that is new is tested first:
+people judge pairs that it labelled. See docs/theory/judging.md#prices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 import numpy as np
@@ -29,6 +29,7 @@ from probeval.selection.goals import Goal
 from probeval.selection.judging import JudgingState
 from probeval.selection.labellers import choose_for_labeller, label_errors, labelled_by
 from probeval.selection.policies import covariance_for, score_value
+from probeval.streams import Purpose
 from probeval.threads import one_thread
 from probeval.ties import TIE
 
@@ -170,6 +171,9 @@ def next_request(
         for name, batch in batches.items()
         if len(batch)
     }
+    for name in prices.machines or {}:
+        if gains.get(name, 0.0) > gains.get(PERSON, 0.0):
+            gains[name] *= _held_share(state, name, len(batches[name]))
     best = max(gains, key=lambda name: gains[name], default=PERSON)  # of equals the first: people
     return Request(best, batches[best], gains)
 
@@ -177,6 +181,29 @@ def next_request(
 def _errors(state: JudgingState, name: str) -> tuple[Floats, Floats]:
     """Return the probabilities of the variances of an observer's errors, and these; judgments have none."""
     return (np.ones(1), np.zeros(1)) if name == PERSON else label_errors(state, name)
+
+
+def _held_share(state: JudgingState, name: str, n: int) -> float:
+    r"""Return the share of the expected gain that labels of a machine bring: at most 1, and 1 before it has labels.
+
+    Errors that a labeller makes alike on many pairs are not in :math:`V`, so further labels tell less than it says. As
+    a test, ``n`` of its labels (half of them, if there are fewer) are taken away and the model is fitted without. The
+    share is the fall of :math:`\text{tr}(M\, \text{Cov}[\text{scores}])` that they bring, divided by :math:`V`.
+    """
+    labels, there = state.estimate.problem.labels, np.flatnonzero(labelled_by(state, name) & state.open)
+    n = min(n, len(there) // 2)
+    if labels is None or n < 1:
+        return 1.0
+    taken = state.context.stream(Purpose.WORTH).permutation(there)[:n]
+    values, shares = labels.values.copy(), dict(labels.probabilities)
+    values[taken, labels.sources.index(name)] = np.nan
+    if name in shares:
+        shares[name] = shares[name].copy()
+        shares[name][taken] = np.nan
+    before = state.labelled(replace(labels, values=values, probabilities=shares))
+    expected = expected_gain(before.context, state.goal, taken, *label_errors(before, name))
+    fall = score_value(before.context, state.goal) * (before.scores.covariance - state.scores.covariance)
+    return float(np.clip(fall.sum() / expected, 0.0, 1.0)) if expected > 0 else 1.0
 
 
 def labels_at_once(state: JudgingState, prices: AnswerPrices, name: str, n: int) -> int:

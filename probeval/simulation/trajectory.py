@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import pandas as pd
 
-from probeval.display import Table
+from probeval.display import Record, Table
 from probeval.results import HIDDEN, UNSET, Result, UnsetType, frame, key
 from probeval.scores.scores import INDEPENDENT
 from probeval.selection import AnswerPrices, AuditReport
@@ -91,8 +91,8 @@ def _lasting(taus: Sequence[float], along: Sequence[float], tau: float, lasts: f
     return first if exhausted else None
 
 
-@dataclass(frozen=True)
-class ReplaySetup:
+@dataclass(frozen=True, repr=False)
+class ReplaySetup(Record):
     """What the replays of a collection by several policies share."""
 
     metric: Annotated[str, "The measure."]

@@ -245,6 +245,41 @@ def test_the_campaign_of_a_store_gives_pairs_texts_and_guideline(label, probeval
         assert campaign.collection.labels.provenance[NAME].startswith("model my-llm")
 
 
+def test_a_campaign_asks_the_machine_as_long_as_it_tells_more_for_its_price(label, probeval, folder, server, tmp_path):
+    pytest.importorskip("sqlalchemy")
+    store = tmp_path / "mine.db"
+    made = probeval(
+        "campaign", "create", store, folder / "mine", "--metric", "nDCG@5", "--scale", "graded:2", "--queries",
+        folder / "queries.tsv", "-q",
+    )  # fmt: skip
+    assert made.code == 0, made.err
+
+    def by_worth(prices: str, *options: object) -> Said:
+        return probeval(
+            "label", store, "--base-url", server.base_url, "--model", "my-llm", "--docs", folder / "docs.tsv",
+            "-o", tmp_path / "labels.csv", "--cache", tmp_path / "answers", "--prices", prices, *options,
+        )  # fmt: skip
+
+    dear = by_worth(f"person=1,{NAME}=3")
+    assert dear.code == 0, dear.err
+    assert not server.asked
+    assert "For people: for the price" in dear.err
+    found = by_worth(f"person=1,{NAME}=.01", "--format", "json")
+    assert found.code == 0, found.err
+    labelled = json.loads(found.out)["labelled"]
+    assert 0 < labelled == len(server.asked) < n_pairs(folder)
+    assert "these 10 pairs tell what the labels" in found.err  # it is new: people test it first
+    with package.Campaign.open(store) as campaign:
+        labels = campaign.collection.labels
+        assert int((~np.isnan(labels.values[:, 0])).sum()) == labelled
+        campaign.refresh()
+    shown = probeval("campaign", "status", store).err
+    assert f"Share of the pool that machines labelled: {NAME} {labelled / n_pairs(folder):.0%}." in shown
+    wrong = by_worth("person=1,other=.01")
+    assert f"person=1,{NAME}=.01" in wrong.err
+    assert "leave out --only" in by_worth(f"{NAME}=.01", "--missing").err
+
+
 def test_trust_says_how_labels_were_made(label, probeval, folder, tmp_path):
     label()
     about = ("--labels", tmp_path / "labels.csv", "--metric", "P@5", "--scale", "graded:2")

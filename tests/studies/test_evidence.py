@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -281,3 +282,33 @@ def test_the_mathematics_is_what_a_cell_can_touch():
     parts = {name.split(".")[1] for name in reached}
     assert not parts & {"cli", "api", "plots", "reports", "campaign", "web", "display", "results", "satisfaction"}
     assert len({study.mathematics for study in STUDIES.values()}) == len(STUDIES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("study", "policy", "labels", "settings"),
+    [
+        ("judging", "gain", "", SETTINGS),
+        ("judging", "gain", "labels:judge", SETTINGS),
+        ("judging", "mtc:independent", "", SETTINGS),
+        ("calibration", "hierarchical", "", {"checkpoints": [0, 0.2], "draws": 50}),
+    ],
+)
+def test_no_code_that_runs_is_left_out_of_the_fingerprint(plan, study, policy, labels, settings):
+    ran = set()
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_name != "<module>":
+            ran.add(frame.f_globals.get("__name__", ""))
+
+    cell = Cell(study, "third", "nDCG@5", policy, labels, 0, json.dumps(settings))
+    sources = work.CellSources(plan)
+    sys.setprofile(note)
+    try:
+        STUDIES[study].do(cell, sources)
+    finally:
+        sys.setprofile(None)
+    mine = {name for name in ran if name.split(".")[0] == "probeval"}
+    reached = set(modules_reached((STUDIES[study].do.__module__,)))
+    assert "probeval.scores.draws" in mine
+    assert sorted(mine - reached - fingerprint.WORDS) == []

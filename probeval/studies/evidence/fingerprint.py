@@ -14,16 +14,22 @@ __all__ = ["fingerprint_of_files", "fingerprint_of_mathematics", "fingerprint_of
 
 PACKAGE = Path(__file__).parents[2]
 LENGTH = 12  # hexadecimal digits
-# Modules without mathematics of cells: how results look, what is reported, where work is done, and what is made of
-# finished replays.
+# Modules without mathematics of cells: how results look, what is reported, where work is done, what is made of finished
+# replays, and what a plan names, which the fingerprint of the data has.
 WORDS = {
     f"probeval.{name}"
     for name in (
         *("characters", "display", "errors", "extensions", "parallel", "records", "reporting", "results"),
-        *("text_tables", "threads", "simulation.budgets", "simulation.seeds"),
-        # Ways that no cell takes: sampling, and files of other programs.
+        *("text_tables", "threads", "simulation.budgets", "simulation.seeds", "studies.evidence.plan"),
+    )
+}
+# Ways that no cell takes: sampling by PyMC, reports on labels and grades, files of other programs.
+NOT_TAKEN = {
+    f"probeval.{name}"
+    for name in (
         *("bayes", "relevance.nuts.fit", "relevance.nuts.posterior", "relevance.nuts.with_labels"),
-        *("relevance.inference.sampling", "data.exchange", "data.formats", "data.irds", "data.tasks"),
+        *("relevance.observers.drift", "relevance.observers.liking", "relevance.observers.panel"),
+        *("relevance.observers.trust", "relevance.surprise", "scores.trust", "data.exchange", "data.tasks"),
     )
 }
 CONSTANTS = (".json", ".csv")  # files beside a module, with numbers that it reads
@@ -81,7 +87,7 @@ def modules_reached(modules: tuple[str, ...]) -> tuple[str, ...]:
     todo, found = list(modules), set[str]()
     while todo:
         name = todo.pop()
-        if name not in found and name not in WORDS:
+        if name not in found and name not in WORDS | NOT_TAKEN:
             found.add(name)
             todo += _imports(name)
     return tuple(sorted(found))
