@@ -10,8 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -251,7 +252,11 @@ class ModelSnapshot(Result):
             rest[name] = None if rest.get(name) is None else RankingFigures(**rest[name])
         rest["comparisons"] = tuple(map(as_question, rest.get("comparisons", ())))
         rest["comparison_values"] = tuple(rest.get("comparison_values", ()))
-        return cls(**{name: row[name] for name in HEAD}, **rest)
+        found = cls(**{name: row[name] for name in HEAD}, **rest)
+        if written is None:  # nothing else tells whether its values are of their types
+            for name, kind in get_type_hints(cls).items():
+                msgspec.convert(msgspec.to_builtins(getattr(found, name)), kind)
+        return found
 
 
 def _digest(head: Mapping[str, Any], rest: Mapping[str, Any]) -> str:
