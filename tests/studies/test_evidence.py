@@ -250,7 +250,8 @@ def f(x: int, y: "float" = 1.0) -> int:
     if x > 3:
         raise ValueError(f"too large: {x}")
     return f"{x:.2f}" if y else x + 2
-class C:
+@dataclass(frozen=True)
+class C(Base):
     """Words."""
     n: Annotated[int, "Words."]
 '''
@@ -260,6 +261,9 @@ class C:
         .replace("too large", "large")
         .replace('"float"', "int")
     )
+
+    other = other.replace("frozen=True", "frozen=True, repr=False").replace("Base", "Base, Record")
+    other = other.replace("from a import b", "from a import b\nfrom probeval.display import Record")
 
     def plain(code):
         return fingerprint._plain(ast.parse(code))
@@ -282,6 +286,8 @@ def test_the_mathematics_is_what_a_cell_can_touch():
     parts = {name.split(".")[1] for name in reached}
     assert not parts & {"cli", "api", "plots", "reports", "campaign", "web", "display", "results", "satisfaction"}
     assert len({study.mathematics for study in STUDIES.values()}) == len(STUDIES)
+    assert set(work.PRICED) <= set(reached)
+    assert STUDIES["judging"].priced_mathematics != STUDIES["judging"].mathematics
 
 
 @pytest.mark.slow
@@ -309,6 +315,6 @@ def test_no_code_that_runs_is_left_out_of_the_fingerprint(plan, study, policy, l
     finally:
         sys.setprofile(None)
     mine = {name for name in ran if name.split(".")[0] == "probeval"}
-    reached = set(modules_reached((STUDIES[study].do.__module__,)))
+    reached = set(modules_reached((STUDIES[study].do.__module__,), work.PRICED))
     assert "probeval.scores.draws" in mine
     assert sorted(mine - reached - fingerprint.WORDS) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ from probeval.studies.evidence.sources import CellSources
 from probeval.studies.evidence.store import FinishedCell, Made
 
 __all__ = ["STUDIES", "Study", "do_cell", "made_of", "mathematics_of"]
+
+
+PRICED = ("probeval.selection.labellers", "probeval.selection.prices")  # taken if observers have prices
 
 
 @cache
@@ -48,7 +52,12 @@ class Study:
 
     @cached_property
     def mathematics(self) -> str:
-        """The fingerprint of the mathematics that its cells can touch."""
+        """The fingerprint of the mathematics that its cells can touch, without prices."""
+        return fingerprint_of_mathematics((self.do.__module__,), without=PRICED)
+
+    @cached_property
+    def priced_mathematics(self) -> str:
+        """The fingerprint of the mathematics that its cells can touch if observers have prices."""
         return fingerprint_of_mathematics((self.do.__module__,))
 
 
@@ -70,7 +79,8 @@ def study_of(cell: Cell) -> Study:
 
 def mathematics_of(cell: Cell) -> str:
     """Return the fingerprint of the mathematics that a cell uses now."""
-    return study_of(cell).mathematics
+    study = study_of(cell)
+    return study.priced_mathematics if "prices" in json.loads(cell.settings) else study.mathematics
 
 
 def made_of(plan: EvidencePlan, cell: Cell, version: str) -> Made:
