@@ -139,6 +139,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         probeval.predict(some, model="uniform"),
         probeval.examine([labels, metadata]),
         probeval.compare(collection, "P@4"),
+        probeval.persistence(runs, ["P@4"], qrels=judgments, step=0.1),
         probeval.agree(judgments, judgments, "P@4", runs=runs),
         probeval.gate(new, old, "P@4", model="uniform", scale="graded:2"),
         study,

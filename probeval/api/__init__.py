@@ -16,6 +16,7 @@ from probeval.api.gate import Gate, gate
 from probeval.api.label import label
 from probeval.api.meta import meta_study
 from probeval.api.partition import partition
+from probeval.api.persistence import persistence
 from probeval.api.plan import plan
 from probeval.api.pools import pool_study
 from probeval.api.predict import predict
@@ -46,6 +47,7 @@ __all__ = [
     "meta_study",
     "next_pairs",
     "partition",
+    "persistence",
     "plan",
     "pool_study",
     "predict",

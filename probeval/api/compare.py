@@ -46,6 +46,7 @@ from probeval.reliability import (
     compare_bayes,
     compare_with_target,
     difference_bounds,
+    differences,
     noninferiority_test,
     observe,
     pair_index,
@@ -431,7 +432,9 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
         if isinstance(result, ScorePosterior):
             return part(result, PosteriorComparisons, **common)
         margin = UNSET if self.noninferior is None else self.noninferior
-        return part(result, PairwiseComparisons, **common, means=tests.means(scores), margin=margin)
+        noticed = UNSET if agreement is None else agreement.noticed_share(differences(values, *pair_index(len(values))))
+        means = tests.means(scores)
+        return part(result, PairwiseComparisons, **common, means=means, margin=margin, noticed_share=noticed)
 
 
 def _by_model(evaluation: Evaluation, given: ComparisonInputs, notes: tuple[str, ...]) -> ModelComparisons:

@@ -395,6 +395,10 @@ class PairwiseComparisons(SystemComparisons, Pairwise):
     more: tuple[FurtherTests, ...] = ()  # of each pair
     means: TargetTests | None = None  # the tests of means against a target, if there is one
     margin: Annotated[float | UnsetType, "The margin of non-inferiority, where given."] = UNSET
+    noticed_share: Annotated[
+        float | UnsetType,
+        "The share of differences of two systems on a query that half of the users notice, where it is known.",
+    ] = UNSET
 
     @key
     def target(self) -> float | UnsetType:
@@ -444,7 +448,10 @@ class PairwiseComparisons(SystemComparisons, Pairwise):
                 f"{shown.count('yes')} of {len(shown) - shown.count(None)} systems are shown to have more than "
                 f"{1 - self.margin:g} of the score of {self.against}."
             )
-        return [*lines, *self._of_users(self.level)]
+        lines += self._of_users(self.level)
+        if self.noticed_share is not UNSET:
+            lines.append(f"Half of the users notice {self.noticed_share:.1%} of the differences on single queries.")
+        return lines
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -24,9 +24,11 @@ from probeval.campaign.events import (
     QueriesChanged,
     QueryGuidelinesChanged,
     Released,
+    Restored,
     Revoked,
     Role,
     RunsAdded,
+    SetAside,
     Settled,
     SignedIn,
     SignedOut,
@@ -63,6 +65,7 @@ from probeval.campaign.state import State, fold
 from probeval.campaign.statement import LoggedChange, Registration, Statement, UndecidedPair
 from probeval.campaign.status import QueryProgress, Status
 from probeval.campaign.topics import Topic, TopicList
+from probeval.campaign.verdicts import AssessorVerdict
 
 __all__ = [
     "KINDS",
@@ -70,6 +73,7 @@ __all__ = [
     "Adjudicated",
     "Answered",
     "AssessorAgreement",
+    "AssessorVerdict",
     "Campaign",
     "CampaignCheck",
     "Changed",
@@ -111,9 +115,11 @@ __all__ = [
     "Registration",
     "Released",
     "Respondent",
+    "Restored",
     "Revoked",
     "Role",
     "RunsAdded",
+    "SetAside",
     "Settled",
     "Setup",
     "Share",

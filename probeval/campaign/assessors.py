@@ -1,10 +1,6 @@
-"""The work of assessors: how much and how fast they judge and compare, how they agree, and how good their work is.
+"""The work of assessors: how much and how fast they judge and compare, how they agree, and how they answer checks.
 
-An assessor is named if their answers to gold pairs are right significantly less often than those of the others: by
-Fisher's exact test, one-sided, at the level .01, with Bonferroni's correction for the number of assessors. The level is
-low because the test is repeated after every answer: with up to 60 gold answers each, one of several equally good
-assessors is named in at most 5 of 100 campaigns (tests/campaign/test_quality.py). Answers to gold comparisons are
-tested likewise.
+What follows for each assessor is in ``verdicts.py``.
 """
 
 from __future__ import annotations
@@ -16,17 +12,18 @@ from typing import Annotated, Any, cast
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaincinv, gammaln, stdtrit
+from scipy.special import betaincinv, stdtrit
 
 from probeval.arrays import Floats
 from probeval.campaign.candidates import Material
 from probeval.campaign.events import Answered, TaskPurpose
 from probeval.campaign.kinds import Compared, Judged, ListsCompared
+from probeval.campaign.kinds.grade import is_right
 from probeval.campaign.kinds.lists import ListMaterial
 from probeval.campaign.leases import gold_left
-from probeval.campaign.questions import COMPARISON, GRADE, kind_of
+from probeval.campaign.questions import COMPARISON, GRADE, graded, kind_of
 from probeval.campaign.snapshot import Tendency
-from probeval.campaign.state import State
+from probeval.campaign.state import MADE, State
 from probeval.data.answers import RELEVANT
 from probeval.data.judgments import Judgments
 from probeval.data.scale import Scale
@@ -37,7 +34,6 @@ from probeval.relevance.answers.verdicts import AnsweringAssessor
 from probeval.reliability.agreement import krippendorff_alpha, weighted_kappa
 
 __all__ = [
-    "ALARM",
     "AssessorAgreement",
     "CheckedWork",
     "Comparer",
@@ -46,11 +42,9 @@ __all__ = [
     "agreements",
     "assessor_alpha",
     "assessor_bias",
-    "compare_on_gold",
     "comparer_sentences",
     "comparers",
     "grade_level",
-    "p_worse",
     "quality_sentences",
     "respondents",
     "share_interval",
@@ -62,8 +56,6 @@ __all__ = [
 
 PAUSE = 600.0  # a longer gap between judgments is a break, not judging time
 FEWEST_SHARED = 10  # pairs with several opinions; the model of assessors needs as many
-ALARM = 0.01  # p-values up to this name an assessor
-FEWEST_GOLD = 5  # answers of an assessor, and of the others together, for a comparison
 LEVEL = 0.95
 NAN = float("nan")
 
@@ -79,21 +71,11 @@ class CheckedWork:
     gold_right: Annotated[int, "The number of right answers to gold questions."]
     gold_lower: Annotated[float, "The lower end of the 95% interval of the share of right answers."]
     gold_upper: Annotated[float, "The upper end of the 95% interval of the share of right answers."]
-    gold_p: Annotated[
-        float,
-        "The p-value of being right less often than the others, corrected for the number of assessors; null with fewer "
-        "than five answers.",
-    ]
     gold_left: Annotated[int, "The number of gold questions that they may still get."]
     repeats: Annotated[
         int, "The number of questions that they answered again; two documents come with sides exchanged."
     ]
     repeats_same: Annotated[int, "The number of these with the same answer."]
-
-    @property
-    def is_worse(self) -> bool:
-        """Whether their answers to gold questions are significantly worse than those of the others."""
-        return self.gold_p <= ALARM
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +100,8 @@ class Share(CheckedWork):
     gold_bias_lower: Annotated[float, "The lower end of its 95% interval; null if unknown."]
     gold_bias_upper: Annotated[float, "The upper end of its 95% interval; null if unknown."]
     repeats_gap: Annotated[float, "The mean absolute difference of two grades of a pair; null if there are none."]
+    adjudicated: Annotated[int, "The number of their grades of pairs that an adjudicator settled."]
+    overruled: Annotated[int, "The number of these that an adjudicator overruled."]
 
     @property
     def manner(self) -> str:
@@ -201,7 +185,7 @@ def shares(
     known = {each.assessor: each for each in tendency}
     times = {name: spent(given) for name, given in made.items()}
     checks = _checks(state, GRADE)
-    worse = compare_on_gold({name: checks[name].gold for name in who if name in checks})
+    settled = _settled(state)
     found = []
     for at, name in enumerate(who):
         bias, error, shared = assessor_bias(grades, at)
@@ -212,7 +196,7 @@ def shares(
         manner = known.get(name, Tendency(name, NAN, NAN, NAN))
         found.append(
             Share(
-                **checked.figures(checked.gold, worse.get(name, NAN)),
+                **checked.figures(checked.gold),
                 assessor=name,
                 judgments=int((~np.isnan(grades[at])).sum()),
                 skipped=skipped.get(name, 0),
@@ -231,6 +215,8 @@ def shares(
                 gold_bias_upper=gold_bias_upper,
                 gold_left=gold_left(state, name, GRADE),
                 repeats_gap=float(np.mean(np.abs(again))) if again else NAN,
+                adjudicated=len(settled.get(name, ())),
+                overruled=sum(settled.get(name, ())),
             )
         )
     return tuple(found), _median([each for own in times.values() for each in own])
@@ -249,7 +235,7 @@ class _Checks:
         """Right answers to gold questions, and all of them."""
         return self.right, len(self.on_gold)
 
-    def figures(self, gold: tuple[int, int], gold_p: float) -> dict[str, Any]:
+    def figures(self, gold: tuple[int, int]) -> dict[str, Any]:
         """The fields of :class:`CheckedWork` that come from these, and from right answers to gold and all of them."""
         right, n = gold
         lower, upper = share_interval(right, n)
@@ -258,7 +244,6 @@ class _Checks:
             "gold_right": right,
             "gold_lower": lower,
             "gold_upper": upper,
-            "gold_p": gold_p,
             "repeats": len(self.again),
             "repeats_same": sum(answer.asked.is_same(answer, before) for answer, before in self.again),
         }
@@ -271,14 +256,25 @@ def _checks(state: State, kind: str) -> dict[str, _Checks]:
     for question, answers in state.answers.items():
         if question.kind != kind or all(answer.counts for answer in answers):
             continue
-        first = state.latest(question)
-        for (name, purpose), answer in {(a.by, a.purpose): a for a in answers if not a.counts}.items():
+        first = state.made(question)
+        for (name, purpose), answer in {(a.by, a.purpose): a for a in answers if a.purpose not in MADE}.items():
             own = found.setdefault(name, _Checks())
             if purpose is TaskPurpose.gold and question in state.gold:
                 own.on_gold.append((answer, state.gold[question]))
                 own.right += asked.is_right(answer, state.gold[question], state.settings)
             elif purpose is TaskPurpose.repeat and name in first:
                 own.again.append((answer, first[name]))
+    return found
+
+
+def _settled(state: State) -> dict[str, list[bool]]:
+    """Whether each grade of an assessor that an adjudicator looked at was overruled, by assessor."""
+    found: dict[str, list[bool]] = {}
+    for pair, settled in state.adjudicated.items():
+        if not settled.is_gold:
+            for name, answer in state.made(graded(*pair)).items():
+                right = is_right(state.settings.scale, _grade(answer), settled.grade)
+                found.setdefault(name, []).append(not right)
     return found
 
 
@@ -451,50 +447,6 @@ def tendencies(state: State) -> tuple[Tendency, ...]:
     )
 
 
-def compare_on_gold(answers: Mapping[str, tuple[int, int]]) -> dict[str, float]:
-    """The corrected p-value of each assessor who has enough answers, as have the others together.
-
-    Parameters
-    ----------
-    answers
-        The number of right answers and of all answers, by assessor.
-
-    Examples
-    --------
-    >>> found = compare_on_gold({"ann": (26, 30), "bob": (12, 30), "cy": (25, 30), "dee": (2, 3)})
-    >>> {name: float(f"{p:.2g}") for name, p in found.items()}
-    {'ann': 1.0, 'bob': 8.1e-05, 'cy': 1.0}
-    """
-    all_right, total = (sum(each) for each in zip(*answers.values(), strict=True)) if answers else (0, 0)
-    enough = {name: of for name, of in answers.items() if of[1] >= FEWEST_GOLD and total - of[1] >= FEWEST_GOLD}
-    return {
-        name: min(1.0, len(enough) * p_worse(right, n, all_right - right, total - n))
-        for name, (right, n) in enough.items()
-    }
-
-
-def p_worse(right: int, n: int, others_right: int, others: int) -> float:
-    r"""The p-value of Fisher's exact test that an assessor is right less often than the others.
-
-    .. math:: p = \sum_{k \le r} \binom{n}{k} \binom{N}{R + r - k} \Big/ \binom{n + N}{R + r},
-
-    with r of n answers right, and R of N answers of the others.
-
-    Examples
-    --------
-    >>> round(p_worse(12, 30, 51, 60), 5), round(p_worse(25, 30, 51, 60), 2)
-    (2e-05, 0.53)
-    """
-    total = right + others_right
-    k = np.arange(max(0, total - others), right + 1)
-    logs = _log_choose(n, k) + _log_choose(others, total - k) - _log_choose(n + others, np.array(total))
-    return min(1.0, float(np.exp(logs).sum()))
-
-
-def _log_choose(n: int, k: np.ndarray) -> np.ndarray:
-    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
-
-
 def share_interval(k: int, n: int) -> tuple[float, float]:
     """The 95% interval of a share of which ``k`` of ``n`` were seen, by Jeffreys' prior; NaN without any.
 
@@ -536,12 +488,11 @@ def comparers(state: State, verdicts: Sequence[AnsweringAssessor]) -> tuple[Comp
             if question.kind == COMPARISON:
                 own.setdefault(latest.by, []).append(cast("Compared", latest))
     checks = _checks(state, COMPARISON)
-    worse = compare_on_gold({name: checks[name].gold if name in checks else (0, 0) for name in own})
     called = {name: _called(given) for name, given in own.items()}
     total = tuple(sum(each) for each in zip(*called.values(), strict=True)) if called else (0, 0)
     return tuple(
         Comparer(
-            **(checked := checks.get(name, _Checks())).figures(checked.gold, worse.get(name, NAN)),
+            **(checked := checks.get(name, _Checks())).figures(checked.gold),
             gold_left=gold_left(state, name, COMPARISON),
             **_comparing(name, own[name], called[name], total, found.get(name)),
         )
@@ -589,8 +540,9 @@ def _comparing(
 def respondents(state: State, material: Material) -> tuple[Respondent, ...]:
     """The answers of each person to questions other than for grades and comparisons, by name."""
     own: dict[str, list[Answered]] = {}
-    for event in state.counted_answers:
-        if event.asks != COMPARISON and isinstance(event, Answered):
+    aside = (a for given in state.answers.values() for a in given if a.purpose is TaskPurpose.aside)
+    for event in (*state.counted_answers, *aside):
+        if event.asks not in (GRADE, COMPARISON) and isinstance(event, Answered):
             own.setdefault(event.by, []).append(event)
     of_kind = [_checks(state, kind) for kind in dict.fromkeys(a.asks for given in own.values() for a in given)]
     checks = {name: _joined([found[name] for found in of_kind if name in found]) for name in own}
@@ -599,12 +551,12 @@ def respondents(state: State, material: Material) -> tuple[Respondent, ...]:
         traps = {name: [material.is_right(cast("ListsCompared", a)) for a in given] for name, given in own.items()}
         gold = {name: (sum(map(bool, each)), sum(right is not None for right in each)) for name, each in traps.items()}
         left = {name: sum(bool(question.trap) for question in material.questions) - n for name, (_, n) in gold.items()}
-    worse, skipped = compare_on_gold(gold), _count(state.skipped)
+    skipped = _count(state.skipped)
     return tuple(
         Respondent(
-            **checks[name].figures(gold[name], worse.get(name, NAN)),
+            **checks[name].figures(gold[name]),
             assessor=name,
-            answers=len(given),
+            answers=sum(answer.counts for answer in given),
             skipped=skipped.get(name, 0),
             seconds=_median([answer.seconds for answer in given if answer.seconds is not None]),
             last=max(answer.time for answer in given),
@@ -680,35 +632,27 @@ def _contradictions(given: Sequence[Compared]) -> tuple[int, float]:
 
 
 def quality_sentences(assessors: Sequence[Share]) -> Iterator[str]:
-    """How assessors answered gold and repeated pairs, and who is significantly worse on gold than the others."""
+    """How assessors answered gold and repeated pairs."""
     gold, right = sum(share.gold for share in assessors), sum(share.gold_right for share in assessors)
     again, same = sum(share.repeats for share in assessors), sum(share.repeats_same for share in assessors)
     if gold:
         yield f"Gold pairs: {right:,} of {gold:,} answers right."
     if again:
         yield f"Repeated pairs: {same:,} of {again:,} answers the same as before."
-    for share in assessors:
-        if share.is_worse:
-            others = f"the others {right - share.gold_right:,} of {gold - share.gold:,} (p {share.gold_p:.2g})"
-            yield f"{share.assessor} is worse on gold pairs: {share.gold_right} of {share.gold} right, {others}."
 
 
 def user_sentences(found: Sequence[Respondent], gold: str) -> Iterator[str]:
-    """How users answered gold questions, and who is significantly worse than the others."""
+    """How users answered gold and repeated questions."""
     n, right = sum(each.gold for each in found), sum(each.gold_right for each in found)
     again, same = sum(each.repeats for each in found), sum(each.repeats_same for each in found)
     if n:
         yield f"{gold.capitalize()}: {right:,} of {n:,} answers right."
     if again:
         yield f"Repeated questions: {same:,} of {again:,} answers the same as before."
-    for each in found:
-        if each.is_worse:
-            others = f"the others {right - each.gold_right:,} of {n - each.gold:,} (p {each.gold_p:.2g})"
-            yield f"{each.assessor} is worse on {gold}: {each.gold_right} of {each.gold} right, {others}."
 
 
 def comparer_sentences(found: Sequence[Comparer]) -> Iterator[str]:
-    """How assessors answered gold and repeated comparisons; who contradicts themselves, favours a side, or is worse."""
+    """How assessors answered gold and repeated comparisons; who contradicts themselves or favours a side."""
     gold, right = sum(each.gold for each in found), sum(each.gold_right for each in found)
     again, same = sum(each.repeats for each in found), sum(each.repeats_same for each in found)
     if gold:
@@ -724,11 +668,5 @@ def comparer_sentences(found: Sequence[Comparer]) -> Iterator[str]:
             yield f"{each.assessor} favours a side: the left document in {each.left:.0%} of preferences ({between})."
         if each.manner:
             yield f"{each.assessor} is {each.manner}: {each.relevant:.0%} of documents called relevant."
-        if each.verdict == "careless":
-            sure = f"P {each.careless:.2f}"
-            yield f"{each.assessor} is careless ({sure}): by the model, answers do not depend on relevance."
         if each.verdict == "reversed":
             yield f"{each.assessor} is reversed (P {each.reversed:.2f}): by the model, answers mean the opposite."
-        if each.is_worse:
-            others = f"the others {right - each.gold_right:,} of {gold - each.gold:,} (p {each.gold_p:.2g})"
-            yield f"{each.assessor} is worse on gold comparisons: {each.gold_right} of {each.gold} right, {others}."

@@ -26,6 +26,8 @@ from probeval.campaign.changes import (
     ChangeQueryGuidelines,
     ChangeSettings,
     Import,
+    PutAside,
+    Restore,
 )
 from probeval.campaign.creation import prepare_creation, prepare_lists
 from probeval.campaign.decisions import Answer, Comment, Flag, LeaseNext, Release, Settle, Skip, Withdraw
@@ -42,7 +44,9 @@ from probeval.campaign.events import (
     QueriesChanged,
     QueryGuidelinesChanged,
     Released,
+    Restored,
     RunsAdded,
+    SetAside,
     Settled,
     Skipped,
     TopicsAssigned,
@@ -515,6 +519,17 @@ class Campaign(Described):
         except for its guideline, query texts and people, until it is reopened.
         """
         return self._log.advance(ChangePhase(by=by, phase=Phase(phase), reason=reason, token=token)).event
+
+    def set_aside(self, by: str, assessor: str, *, reason: str = "", token: str | None = None) -> SetAside:
+        """Set all answers of a person aside: none counts, earlier or later ones, and their questions open again.
+
+        They get no more questions. Their answers stay in the log, and in exports with the purpose ``aside``.
+        """
+        return self._log.advance(PutAside(by=by, assessor=assessor, reason=reason, token=token)).event
+
+    def restore(self, by: str, assessor: str, *, reason: str = "", token: str | None = None) -> Restored:
+        """Let the answers of a person, which were set aside, count again."""
+        return self._log.advance(Restore(by=by, assessor=assessor, reason=reason, token=token)).event
 
     def add_runs(self, by: str, runs: Runs, *, source: str = "") -> RunsAdded:
         """Add late runs: the pool grows, and all judgments stay.

@@ -21,7 +21,9 @@ from probeval.campaign.events import (
     PhaseChanged,
     QueriesChanged,
     QueryGuidelinesChanged,
+    Restored,
     RunsAdded,
+    SetAside,
     TopicsAssigned,
 )
 from probeval.campaign.exchange import Incoming, incoming_events
@@ -30,7 +32,7 @@ from probeval.campaign.questions import GRADE, Pair, kind_of
 from probeval.campaign.state import State
 from probeval.data.collection import Collection
 from probeval.data.runs import Runs
-from probeval.errors import CampaignError
+from probeval.errors import CampaignError, did_you_mean
 from probeval.scores.evaluate import as_metric
 
 __all__ = [
@@ -43,6 +45,8 @@ __all__ = [
     "ChangeQueryGuidelines",
     "ChangeSettings",
     "Import",
+    "PutAside",
+    "Restore",
 ]
 
 FROM = {Phase.paused: {Phase.open}, Phase.closed: {Phase.open, Phase.paused}, Phase.open: {Phase.paused, Phase.closed}}
@@ -178,6 +182,63 @@ class ChangeSettings(Action[Changed]):
                 f"{setup.metric} looks at {cutoff} ranks, and the pool has {setup.depth}. Change the depth as well."
             )
         return Changed(**self._head(now), setup=setup)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PutAside(Action[SetAside]):
+    """Set all answers of a person aside, also those that they give later: their questions open again.
+
+    Parameters
+    ----------
+    assessor
+        The person.
+    reason
+        Why.
+    """
+
+    kind = SetAside
+    phases = NOT_CLOSED
+    same_request = ("assessor", "reason")
+    text_fields = MappingProxyType({"reason": "A reason"})
+    assessor: str
+    reason: str = ""
+
+    def event(self, state: State, now: float) -> SetAside:
+        """The event; a person without an answer is refused, and one whose answers are set aside already."""
+        known = {answer.by for given in state.answers.values() for answer in given}
+        if self.assessor not in known:
+            raise CampaignError(f"{self.assessor!r} has answered nothing.{did_you_mean(self.assessor, known)}")
+        if state.is_set_aside(self.assessor):
+            raise CampaignError(f"The answers of {self.assessor!r} are set aside already.")
+        return SetAside(**self._head(now), assessor=self.assessor, reason=self.reason)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restore(Action[Restored]):
+    """Let the answers of a person, which were set aside, count again.
+
+    Parameters
+    ----------
+    assessor
+        The person.
+    reason
+        Why.
+    """
+
+    kind = Restored
+    phases = NOT_CLOSED
+    same_request = ("assessor", "reason")
+    text_fields = MappingProxyType({"reason": "A reason"})
+    assessor: str
+    reason: str = ""
+
+    def event(self, state: State, now: float) -> Restored:
+        """The event; a person whose answers are not set aside is refused."""
+        if not state.is_set_aside(self.assessor):
+            raise CampaignError(
+                f"The answers of {self.assessor!r} are not set aside.{did_you_mean(self.assessor, state.set_aside)}"
+            )
+        return Restored(**self._head(now), assessor=self.assessor, reason=self.reason)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from probeval.campaign.events import (
     Phase,
     QuestionEvent,
     Released,
+    SetAside,
     Settled,
     Skipped,
     TaskPurpose,
@@ -49,10 +50,12 @@ __all__ = [
     "Settle",
     "Skip",
     "Withdraw",
+    "too_few_right",
 ]
 
 A = TypeVar("A")
 E = TypeVar("E", bound=Event)
+FEWEST_GOLD = 5  # answers to gold questions before too few can be right, without a quiz
 NOT_CLOSED = frozenset({Phase.open, Phase.paused})
 
 
@@ -314,8 +317,28 @@ class Answer(QuestionAction[Answered]):
         )
 
     def following(self, state: State, event: Answered, now: float, *, is_new: bool) -> Sequence[Event]:
-        """The next leases."""
+        """The next leases; none if too few answers to gold questions are right, and the answers are set aside."""
+        if is_new and event.purpose is TaskPurpose.gold:
+            reason = too_few_right(state, self.by)
+            if reason:
+                return [SetAside(by=self.by, time=now, assessor=self.by, reason=reason)]
         return () if self.next is None else self.next.events(state, now)
+
+
+def too_few_right(state: State, assessor: str) -> str:
+    """Why the answers of a person are set aside by the least share of right answers; empty if they are not.
+
+    Answers to gold questions count from the end of the quiz on, or from the fifth; after a restoration new ones alone.
+    """
+    setup, own, before = state.settings, state.own.get(assessor), state.standing.get(assessor)
+    if not setup.least_right or own is None or state.is_set_aside(assessor):
+        return ""
+    since = 0 if before is None else before.number
+    given = [a for a in own.answers() if a.purpose is TaskPurpose.gold and a.question in state.gold]
+    right = [a.asked.is_right(a, state.gold[a.question], setup) for a in given if a.number > since]
+    if len(right) < (setup.quiz or FEWEST_GOLD) or sum(right) >= setup.least_right * len(right):
+        return ""
+    return f"{sum(right)} of {len(right)} gold questions right, and {setup.least_right:.0%} is the least share"
 
 
 def _spent(state: State, assessor: str, question: Question, seconds: float | None, now: float) -> float | None:
@@ -376,6 +399,8 @@ class Withdraw(Action[Withdrawn]):
 
     def following(self, state: State, event: Withdrawn, now: float, *, is_new: bool) -> Sequence[Event]:
         """A lease of the question; the person's other leases are renewed so that it comes before them."""
+        if state.is_set_aside(self.by):
+            return ()
         is_control = event.purpose is not TaskPurpose.judgment
         if state.phase is not Phase.open or not (is_control or state.is_open(event.question, self.by, now)):
             return ()

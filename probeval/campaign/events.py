@@ -23,6 +23,8 @@
     PhaseChanged      the campaign was paused, resumed, closed or reopened
     Invited           a person got a link to sign in with, and a role
     Revoked           a person may no longer sign in
+    SetAside          the answers of a person do not count, earlier and later ones; their questions open again
+    Restored          the answers of a person count again
     SignedIn          a person exchanged their link for a session
     SignedOut         a session ended
 
@@ -63,9 +65,11 @@ __all__ = [
     "QueryGuidelinesChanged",
     "QuestionEvent",
     "Released",
+    "Restored",
     "Revoked",
     "Role",
     "RunsAdded",
+    "SetAside",
     "Settled",
     "SignedIn",
     "SignedOut",
@@ -90,6 +94,7 @@ class TaskPurpose(StrEnum):
     judgment = "judgment"
     gold = "gold"  # the answer is known
     repeat = "repeat"  # they answered it before
+    aside = "aside"  # for the answer, which is set aside with all answers of the person; never so in the log
 
 
 class Role(StrEnum):
@@ -443,6 +448,24 @@ class Revoked(Event):
 
     kind = "revoked"
     assessor: str
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SetAside(Event):
+    """The answers of a person do not count, earlier and later ones, until they are restored."""
+
+    kind = "set aside"
+    assessor: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Restored(Event):
+    """The answers of a person, which were set aside, count again."""
+
+    kind = "restored"
+    assessor: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -447,7 +447,8 @@ def export_rows(state: State) -> list[dict[str, Any]]:
 
     A settled pair has one row with the settled grade, and the overruled judgments in a column of their own. It was
     adjudicated, or its grade is known: then its source is gold.
-    Answers to gold and repeated pairs follow. Their purpose marks them: they are not judgments of the campaign.
+    Answers to gold and repeated pairs, and those that are set aside, follow. Their purpose marks them: they are not
+    judgments of the campaign.
     """
     rows: list[tuple[Any, ...]] = []
     for pair in sorted(state.graded):
@@ -460,14 +461,17 @@ def export_rows(state: State) -> list[dict[str, Any]]:
         else:
             rows += [_row(j) for _, j in sorted(latest.items())]
     for question in sorted(question for question in state.answers if question.kind == GRADE):
-        rows += [_row(cast("Judged", answer)) for _, answer in sorted(state.checks(question).items())]
+        aside = {who: answer for who, answer in state.made(question).items() if not answer.counts}
+        others = [*sorted(state.checks(question).items()), *sorted(aside.items())]
+        rows += [_row(cast("Judged", answer)) for _, answer in others]
     return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
 
 
 def answer_rows(state: State) -> list[dict[str, Any]]:
     """One row per answer about two documents that counts, in the order of their events.
 
-    Answers to gold and repeated questions follow. Their purpose marks them: they are not evidence.
+    Answers to gold and repeated questions, and those that are set aside, follow. Their purpose marks them: they are not
+    evidence.
     """
     asked = [given for question, given in state.answers.items() if question.kind == COMPARISON]
     checks = sorted((answer for given in asked for answer in given if not answer.counts), key=lambda a: a.number)

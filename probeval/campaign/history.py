@@ -20,8 +20,10 @@ from probeval.campaign.events import (
     QueriesChanged,
     QueryGuidelinesChanged,
     QuestionEvent,
+    Restored,
     Revoked,
     RunsAdded,
+    SetAside,
     TaskPurpose,
     TopicsAssigned,
 )
@@ -35,6 +37,7 @@ __all__ = ["HistoryEntry", "changed_settings", "history"]
 CHANGES = (
     Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, TopicsAssigned, GoldChanged,
     Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked,
+    SetAside, Restored,
 )  # fmt: skip
 HIDDEN = {"number", "time", "by", "token", "query", "doc", "documents", "asks", "pick", "digest", "until", "part"}
 LONGEST = 120
@@ -102,6 +105,8 @@ def _what(event: Event, before: Setup | None) -> str:
             return f"{event.source}: {', '.join(event.columns)}, {event.pairs:,} pairs"
         case Revoked():
             return event.assessor
+        case SetAside() | Restored():
+            return f"{event.assessor}: {event.reason}" if event.reason else event.assessor
         case Invited():
             return f"{event.assessor} as {event.role}"
         case PhaseChanged():

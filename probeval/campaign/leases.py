@@ -3,7 +3,8 @@
 A *gold* question has a known answer. A *repeated* one is a question that the assessor answered some time ago. Both look
 like any other, and their answers are not evidence: of a gold pair the known grade counts, of a repeated question the
 first answer. A check takes the place of another question and is about its query, so that it does not stand alone; if
-there is none for the query, it waits for one of the next questions.
+there is none for the query, it waits for one of the next questions. A campaign may begin with a *quiz*: an assessor
+then gets some gold questions before all others.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ __all__ = [
     "control_question",
     "due_checks",
     "gold_left",
+    "is_quizzed",
     "lease",
     "lease_new",
     "open_pairs",
@@ -172,6 +174,8 @@ def lease_new(
     picks
         The predictions of the pairs that the model proposed.
     """
+    if state.is_set_aside(assessor):
+        return []
     held = state.held_by(assessor, now)
     search = _Search(state, assessor, now, questions.queues, {event.question for event in held})
     tasks = _latest_tasks(state, assessor, held)
@@ -186,8 +190,11 @@ def lease_new(
             break
         position = state.own_count(assessor) + len(held) + len(chosen)
         control, purpose = None, TaskPurpose.judgment
-        for check in due_checks(state.settings, assessor, position, [purpose for _, purpose in tasks]):
-            allowed = _topics_of_checks(state, assessor, now, question.query, [query for query, _ in tasks])
+        due = due_checks(state.settings, assessor, position, [purpose for _, purpose in tasks])
+        allowed = _topics_of_checks(state, assessor, now, question.query, [query for query, _ in tasks])
+        if is_quizzed(state, assessor, [*held, *chosen]):
+            due, allowed = [TaskPurpose.gold], topics_for(state, assessor, now)
+        for check in due:
             control = control_question(
                 state, assessor, check, like=question, taken=search.taken, here=here, allowed=allowed
             )
@@ -203,6 +210,16 @@ def lease_new(
             here = question.query
             topic = topic if question in state.waiting else here
     return chosen
+
+
+def is_quizzed(state: State, assessor: str, held: Sequence[Leased]) -> bool:
+    """Whether an assessor who holds these questions still gets those with a known answer first."""
+    quiz = state.settings.quiz
+    if not quiz:
+        return False
+    own = state.own.get(assessor)
+    tasks = (*held, *(() if own is None else own.answers()))
+    return sum(each.purpose is TaskPurpose.gold for each in tasks) < quiz
 
 
 def _latest_tasks(state: State, assessor: str, held: Sequence[Leased]) -> list[tuple[str, TaskPurpose]]:

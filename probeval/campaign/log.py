@@ -68,8 +68,10 @@ from probeval.campaign.events import (
     QueryGuidelinesChanged,
     QuestionEvent,
     Released,
+    Restored,
     Revoked,
     RunsAdded,
+    SetAside,
     SignedIn,
     SignedOut,
     Skipped,
@@ -93,8 +95,8 @@ ROLLED_BACK = {"40001", "40P01"}  # PostgreSQL: serialisation failure, deadlock
 HEAD = ("number", "time", "by", "token")
 EVENTS: tuple[type[Event], ...] = (
     Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, TopicsAssigned, Leased, Released,
-    Withdrawn, Skipped, Flagged, Commented, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked, SignedIn,
-    SignedOut,
+    Withdrawn, Skipped, Flagged, Commented, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked,
+    SetAside, Restored, SignedIn, SignedOut,
 )  # fmt: skip
 
 # Events as rows

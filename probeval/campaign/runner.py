@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,15 +13,16 @@ import numpy as np
 from probeval.campaign.archive import reading_part
 from probeval.campaign.assessors import tendencies
 from probeval.campaign.candidates import seconds_per_answer
-from probeval.campaign.questions import COMPARISON, Question, graded, kind_of
+from probeval.campaign.questions import COMPARISON, Pair, Question, graded, kind_of
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ForecastPoint, ModelSnapshot, TargetForecast, Tendency, target_confidence
 from probeval.campaign.state import State
+from probeval.campaign.verdicts import Surprise, surprise_of
 from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.relevance import Card, Hierarchical, choose_model
-from probeval.relevance.surprise import SurprisingGrades, surprising_grades
+from probeval.relevance.surprise import LeftOut, SurprisingGrades, surprising_grades
 from probeval.selection import Goal, Pick
 from probeval.selection.pairs import ASK
 from probeval.selection.topics import PER_TOPIC
@@ -101,6 +102,7 @@ class ModelRunner:
             judged = self.judging_state(state, fresh=True)
             check = rule.check(judged)
         pool, ranking = judged.judging.pool, judged.ranking
+        surprising, surprise = _surprising(state, judged, last)
         asked = _questions(state, judged, ahead)
         if state.settings.ask == "mixed" and asked is not None:
             proposed = _grades(judged, asked)
@@ -120,7 +122,8 @@ class ModelRunner:
             figures=check.figures,
             systems=ranking.at(LEVEL).systems,
             labels=_trusted(judged, last),
-            surprising=_surprising(judged, last),
+            surprising=surprising,
+            surprise=surprise,
             audit=self.audit(state),
             queue=tuple(pool.label(pair) for pair in proposed.pairs),
             picks=proposed.picks,
@@ -316,14 +319,33 @@ def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[
     )
 
 
-def _surprising(judged: JudgingState, last: ModelSnapshot | None) -> SurprisingGrades | None:
-    """The least expected judgments; None without a posterior."""
+def _surprising(
+    state: State, judged: JudgingState, last: ModelSnapshot | None
+) -> tuple[SurprisingGrades | None, tuple[Surprise, ...]]:
+    """The least expected judgments, None without a posterior; and the surprise of each assessor's."""
     if not isinstance(judged.judging.model, Hierarchical):
-        return None
+        return None, ()
     n, before = judged.scores.judged, None if last is None else last.surprising
-    if before is not None and 0 <= n - before.judged < EXAMINE:
-        return before
-    return surprising_grades(judged.prediction.relevance, n=MOST_SURPRISING)
+    if last is not None and before is not None and 0 <= n - before.judged < EXAMINE:
+        return before, last.surprise
+    relevance = judged.prediction.relevance
+    left_out = LeftOut.of(relevance)
+    of_each = _surprise(state, relevance.pool.label, left_out)
+    aside = (each for each in (() if last is None else last.surprise) if state.is_set_aside(each.assessor))
+    return surprising_grades(relevance, n=MOST_SURPRISING, out=left_out), (*of_each, *aside)
+
+
+def _surprise(state: State, label: Callable[[int], Pair], out: LeftOut) -> Iterator[Surprise]:
+    """The surprise of each assessor's grades of pairs that nobody else judged and no known grade settles."""
+    own: dict[str, list[int]] = {}
+    for at, pair in enumerate(out.pairs.tolist()):
+        judgments = state.judged.get(label(pair), ())
+        people = {judgment.by for judgment in judgments}
+        if len(people) == 1 and label(pair) not in state.adjudicated:
+            own.setdefault(people.pop(), []).append(at)
+    shares = np.bincount(out.level, minlength=out.probability.shape[1]) + 1 / out.probability.shape[1]
+    for name, rows in sorted(own.items()):
+        yield surprise_of(name, out.probability[rows], out.level[rows], shares / shares.sum())
 
 
 def _uncertainty(judged: JudgingState) -> dict[str, float]:

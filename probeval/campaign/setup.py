@@ -68,6 +68,12 @@ class Setup(Record):
     grade_words: Annotated[tuple[str, ...], "What each grade means to assessors, lowest first; empty for none."] = ()
     gold_share: Annotated[float, "The share of an assessor's tasks that are pairs whose grade is known."] = 0.0
     repeat_share: Annotated[float, "The share of an assessor's tasks that are pairs that they judged before."] = 0.0
+    quiz: Annotated[int, "The number of questions with a known answer that an assessor gets before all others."] = 0
+    least_right: Annotated[
+        float,
+        "The least share of right answers to questions with a known answer: below it, the answers of an assessor are "
+        "set aside.",
+    ] = 0.0
     ask: Annotated[
         str,
         "What assessors are asked: ``grades`` of single documents; ``preferences``, which of two documents is better; "
@@ -101,6 +107,10 @@ class Setup(Record):
         if self.gold_share + self.repeat_share >= 1:
             both = self.gold_share + self.repeat_share
             raise CampaignError(f"Gold and repeated pairs together must be fewer than all tasks, got {both:g} of them.")
+        if self.quiz < 0:
+            raise CampaignError(f"The questions of a quiz must be 0 or more, got {self.quiz}.")
+        if not 0 <= self.least_right <= 1:
+            raise CampaignError(f"The least share of right answers must be from 0 to 1, got {self.least_right:g}.")
         if self.opinions < 2:
             raise CampaignError(f"The number of opinions must be 2 or more, got {self.opinions}.")
         if not self.lease > 0:
@@ -137,7 +147,7 @@ class Setup(Record):
     @property
     def mixes_checks(self) -> bool:
         """Whether some tasks check the work of assessors."""
-        return self.gold_share > 0 or self.repeat_share > 0
+        return self.gold_share > 0 or self.repeat_share > 0 or self.quiz > 0
 
     @property
     def answers_per_judgment(self) -> float:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from probeval.campaign.archive import digest_of
 from probeval.campaign.questions import Pair, Question, as_question, graded
+from probeval.campaign.verdicts import Surprise
 from probeval.display import Table
 from probeval.relevance.answers.verdicts import AnsweringAssessor
 from probeval.relevance.surprise import SurprisingGrades
@@ -131,6 +132,8 @@ class ModelSnapshot(Result):
     tendencies: tuple[Tendency, ...] = ()
     # The verdicts on the assessors who answered about two documents; empty if the model does not use answers.
     answering: tuple[AnsweringAssessor, ...] = ()
+    # What the model expected of the grades of each assessor; looked for again as often as surprising grades.
+    surprise: tuple[Surprise, ...] = ()
     uses_answers: bool = True
     figures: Annotated[
         tuple[StoppingFigure, ...],
@@ -227,6 +230,9 @@ class ModelSnapshot(Result):
         rest |= {"values": tuple(rest.get("values", ())), "due": tuple(rest.get("due", ()))}
         rest["tendencies"] = tuple(Tendency(**each) for each in rest.get("tendencies", ()))
         rest["answering"] = tuple(AnsweringAssessor(**one) for one in rest.get("answering", ()))
+        rest["surprise"] = tuple(
+            Surprise(**{**one, "log_likelihood": tuple(one["log_likelihood"])}) for one in rest.get("surprise", ())
+        )
         rest["figures"] = tuple(StoppingFigure(**one) for one in rest.get("figures", ()))
         rest["comparisons"] = tuple(map(as_question, rest.get("comparisons", ())))
         rest["comparison_values"] = tuple(rest.get("comparison_values", ()))

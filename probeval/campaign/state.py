@@ -34,8 +34,10 @@ from probeval.campaign.events import (
     QueriesChanged,
     QueryGuidelinesChanged,
     Released,
+    Restored,
     Revoked,
     RunsAdded,
+    SetAside,
     Settled,
     SignedIn,
     SignedOut,
@@ -53,8 +55,9 @@ from probeval.data.judgments import Judgments
 from probeval.display import Record
 from probeval.errors import CampaignError
 
-__all__ = ["Layers", "Own", "State", "concerns_models", "fold"]
+__all__ = ["MADE", "Layers", "Own", "State", "concerns_models", "fold"]
 
+MADE = (TaskPurpose.judgment, TaskPurpose.aside)  # purposes of answers that were asked for their own sake
 PACES = 50  # latest answers of a kind whose times are kept
 K = TypeVar("K")
 V = TypeVar("V")
@@ -227,6 +230,8 @@ class State(Record):
         Skips, by question.
     flags, comments
         These events, by pair.
+    standing
+        The latest event that set the answers of a person aside, or restored them, by person.
     owners
         The owners of topics, by query; topics without an owner are missing.
     topics
@@ -277,6 +282,7 @@ class State(Record):
     skipped: Mapping[Question, tuple[Skipped, ...]] = field(default_factory=dict)
     flags: Mapping[Pair, tuple[Flagged, ...]] = field(default_factory=dict)
     comments: Mapping[Pair, tuple[Commented, ...]] = field(default_factory=dict)
+    standing: Mapping[str, SetAside | Restored] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
     topics: Mapping[str, Leased] = field(default_factory=dict)
     finished: Mapping[str, Question] = field(default_factory=dict)
@@ -325,9 +331,22 @@ class State(Record):
         """Each assessor's latest answer that counts, by assessor."""
         return {answer.by: answer for answer in self.answers.get(question, ()) if answer.counts}
 
+    def made(self, question: Question) -> dict[str, Answered]:
+        """Each assessor's latest answer that counts or is set aside, by assessor."""
+        return {answer.by: answer for answer in self.answers.get(question, ()) if answer.purpose in MADE}
+
     def checks(self, question: Question) -> dict[str, Answered]:
         """Each assessor's latest answer to a gold or repeated question, by assessor."""
-        return {answer.by: answer for answer in self.answers.get(question, ()) if not answer.counts}
+        return {answer.by: answer for answer in self.answers.get(question, ()) if answer.purpose not in MADE}
+
+    def is_set_aside(self, assessor: str) -> bool:
+        """Whether the answers of this person are set aside."""
+        return isinstance(self.standing.get(assessor), SetAside)
+
+    @property
+    def set_aside(self) -> tuple[str, ...]:
+        """Those whose answers are set aside, by name."""
+        return tuple(sorted(filter(self.is_set_aside, self.standing)))
 
     def gold_answers(self, question: Question) -> list[Answered]:
         """Each assessor's latest answer to a question that was gold for them."""
@@ -490,7 +509,7 @@ def concerns_models(event: Event) -> bool:
     """Whether an event changes a model's input; answers to gold and repeated questions do not."""
     if isinstance(event, (Answered, Withdrawn)):
         return event.purpose is TaskPurpose.judgment
-    return isinstance(event, (Created, Changed, Settled, Labelled, RunsAdded))
+    return isinstance(event, (Created, Changed, Settled, Labelled, RunsAdded, SetAside, Restored))
 
 
 def fold(state: State, events: Iterable[Event]) -> State:
@@ -603,17 +622,21 @@ class _Draft:
                 self.now = replace(self.now, runs=(*self.now.runs, event), aimed=event.number, ruled=event.number)
             case PhaseChanged():
                 self.now = replace(self.now, phase_change=event)
+            case SetAside() | Restored():
+                self.of("standing")[event.assessor] = event
+                self.stand(event.assessor)
             case Invited() | Revoked() | SignedIn() | SignedOut():
                 self.now = replace(self.now, access=self.now.access.after(event))
 
     def answer(self, event: Answered) -> None:
         """Add an answer, and end the lease that it was made under."""
         question, own = event.question, self.seen("own").get(event.by)
+        kept = replace(event, purpose=self.standing_purpose(event))
         if event.seconds is not None:
             pace, paces = event.asked.pace(event), self.of("paces")
             paces[pace] = (*paces.get(pace, ()), event.seconds)[-PACES:]
         before = self.answers_to(question, event.by)
-        self.append("answers", question, event)
+        self.append("answers", question, kept)
         self.count(question, event.by, before)
         if not event.source:
             self.of("own")[event.by] = Own(1 if own is None else own.count + 1, event, own)
@@ -622,6 +645,30 @@ class _Draft:
         self.update_waiting(question)
         if event.source and question not in self.seen("waiting"):
             self.of("leases").pop(question, None)  # answered in another tool, perhaps under another name
+
+    def standing_purpose(self, answer: Answered) -> TaskPurpose:
+        """The purpose of an answer by the standing of its author."""
+        if answer.purpose not in MADE:
+            return answer.purpose
+        is_aside = isinstance(self.seen("standing").get(answer.by), SetAside)
+        return TaskPurpose.aside if is_aside else TaskPurpose.judgment
+
+    def stand(self, assessor: str) -> None:
+        """Make all answers of a person count or not, by their standing now; those set aside hold no question."""
+        answers = list(self.seen("answers").items())
+        for question, given in answers:
+            if all(answer.by != assessor for answer in given):
+                continue
+            before = self.answers_to(question, assessor)
+            self.of("answers")[question] = tuple(
+                replace(answer, purpose=self.standing_purpose(answer)) if answer.by == assessor else answer
+                for answer in given
+            )
+            self.count(question, assessor, before)
+            self.update_waiting(question)
+        for question in [q for q, held in self.seen("leases").items() if assessor in held]:
+            self.release(question, assessor)
+        self.of("topics").pop(assessor, None)
 
     def withdraw(self, event: Withdrawn) -> None:
         """Take an answer back."""
@@ -647,7 +694,7 @@ class _Draft:
     def answers_to(self, question: Question, assessor: str) -> tuple[int, int]:
         """How often the assessor was asked the question and answered, and whether it has an answer that counts."""
         given = self.seen("answers").get(question, ())
-        asked = {answer.purpose for answer in given if answer.by == assessor}
+        asked = {answer.purpose for answer in given if answer.by == assessor}  # a person's own are all aside, or none
         return len(asked), any(answer.counts for answer in given)
 
     def count(self, question: Question, assessor: str, before: tuple[int, int]) -> None:

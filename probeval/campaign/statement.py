@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import pandas as pd
 
-from probeval.campaign.events import Answered, Changed, Created, Event, Phase
+from probeval.campaign.events import Answered, Changed, Created, Event, Phase, Restored, SetAside
 from probeval.campaign.history import changed_settings, history
 from probeval.campaign.setup import ABOUT_RULE
 from probeval.campaign.snapshot import target_confidence
@@ -315,7 +315,8 @@ def _changes(log: Sequence[Event]) -> tuple[LoggedChange, ...]:
             of_rule = before is not None and not changed_settings(before, event.setup).keys().isdisjoint(ABOUT_RULE)
             before = event.setup
         if entry is not None and event.time > created:
-            found.append(LoggedChange(entry.number, entry.time, judged, of_rule, entry.event, entry.what))
+            what = "all answers of one person" if isinstance(event, (SetAside, Restored)) else entry.what
+            found.append(LoggedChange(entry.number, entry.time, judged, of_rule, entry.event, what))
         judged += _made(event)
     return tuple(found)
 
@@ -335,5 +336,9 @@ def _agreement(status: Status) -> Iterator[str]:
     if again:
         same = sum(each.repeats_same for each in work)
         yield f"Questions asked a second time: {same:,} of {again:,} answers the same as before."
+    careless = sum(each.is_careless for each in status.verdicts)
+    aside = sum(each.set_aside for each in status.verdicts)
+    if careless or aside:
+        yield f"By all checks together {careless:,} are careless; the answers of {aside:,} are set aside."
     if status.adjudicated or status.disagreements:
         yield f"{status.adjudicated:,} pairs were adjudicated, {status.disagreements:,} disagreements are not settled."

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import numpy as np
 
+from probeval.arrays import Floats
 from probeval.campaign.assessors import (
     AssessorAgreement,
     Comparer,
@@ -30,6 +31,7 @@ from probeval.campaign.questions import COMPARISON, GRADE
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot, judgments_left, target_confidence, way_come
 from probeval.campaign.state import State
+from probeval.campaign.verdicts import AssessorVerdict, verdicts_of
 from probeval.display import Record, Table, counted, fact_table
 from probeval.reliability.agreement import krippendorff_alpha
 from probeval.results import FLAT, Result, frame, key
@@ -98,6 +100,10 @@ class Status(Result):
     assessors: Annotated[tuple[Share, ...], "The judgments of each assessor."]
     comparers: Annotated[tuple[Comparer, ...], "The answers of each assessor about two documents."]
     users: Annotated[tuple[Respondent, ...], "The answers of each person about two lists, or of another kind."]
+    verdicts: Annotated[
+        tuple[AssessorVerdict, ...],
+        "For each assessor, how probable it is that they are careless, by all checks together.",
+    ]
     snapshot: Annotated[ModelSnapshot | None, "The latest results of the model; null before its first run."]
     behind: Annotated[int, "Judgments added, changed or withdrawn since the snapshot."]
     behind_seconds: Annotated[float, "The seconds since the first of these; 0 if there is none."]
@@ -245,6 +251,7 @@ def _progress(status: Status) -> Iterator[str]:
         yield f"{setup.name}: {setup.metric}, scale {setup.scale}, lists of {setup.depth}."
         yield f"{status.judged:,} of {status.pool:,} questions answered: {counted(status.answers, 'answer')}."
         yield from user_sentences(status.users, status.gold_name)
+        yield from _on_verdicts(status)
         return
     yield f"{setup.name}: {setup.metric}, scale {setup.scale}, model {setup.model}, policy {setup.policy}."
     if status.phase is not Phase.open:
@@ -269,6 +276,7 @@ def _progress(status: Status) -> Iterator[str]:
     yield from quality_sentences(status.assessors)
     yield from comparer_sentences(status.comparers)
     yield from user_sentences(status.users, status.gold_name)
+    yield from _on_verdicts(status)
     if status.contested or status.settled:
         yield f"{status.contested:,} comparisons in dispute, {status.settled:,} settled."
     if status.disagreements or status.adjudicated:
@@ -283,27 +291,27 @@ def _progress(status: Status) -> Iterator[str]:
         yield from snapshot.audit.sentences()
 
 
+def _on_verdicts(status: Status) -> Iterator[str]:
+    for verdict in status.verdicts:
+        if verdict.is_careless or verdict.manner:
+            yield str(verdict)
+        if verdict.set_aside:
+            yield f"The answers of {verdict.assessor} are set aside: they do not count."
+
+
 def _advice(status: Status) -> Iterator[str]:
     snapshot, now = status.snapshot, status.time
     if snapshot is not None and snapshot.audit is not None and snapshot.audit.alarm is not None:
         yield "The audit raises an alarm: find the reason before you rely on the scores."
     if status.late:
         yield _lateness(status)
+    for verdict in status.verdicts:
+        if verdict.is_careless and not verdict.set_aside:
+            yield f"{verdict} Look at their answers; campaign set-aside takes them all out."
     if status.disagreements:
         yield f"Adjudicate {counted(status.disagreements, 'pair')} on which assessors differ."
     if status.contested:
         yield f"Adjudicate {counted(status.contested, 'comparison')} on which assessors differ."
-    for share in status.assessors:
-        if share.is_worse:
-            yield f"{share.assessor} answers gold pairs worse than the others: look at their judgments."
-    for comparer in status.comparers:
-        if comparer.is_worse:
-            yield f"{comparer.assessor} answers gold comparisons worse than the others: look at their answers."
-        elif comparer.is_bad:
-            yield f"{comparer.assessor} is {comparer.verdict} by the model: look at their answers."
-    for user in status.users:
-        if user.is_worse:
-            yield f"{user.assessor} answers {status.gold_name} worse than the others: look at their answers."
     if status.setup.ask == "lists":
         return
     if snapshot is None:
@@ -323,9 +331,11 @@ def _advice(status: Status) -> Iterator[str]:
     for share in status.assessors:
         if status.setup.gold_share and share.gold and not share.gold_left:
             yield f"{share.assessor} has answered all gold pairs: give more with campaign gold."
+    manners = {verdict.assessor: verdict.manner for verdict in status.verdicts}
     for share in status.assessors:
-        if share.manner:
-            yield f"{share.assessor} is more {share.manner} than the others: discuss the guideline."
+        manner = share.manner or manners[share.assessor]
+        if manner:
+            yield f"{share.assessor} is more {manner} than the others: discuss the guideline."
 
 
 def _lateness(status: Status) -> str:
@@ -382,7 +392,10 @@ def status_of(
     several = (~np.isnan(grades)).sum(axis=0) > 1
     overlap = [question for question in pool if setup.overlap and setup.wanted(question) > 1]
     tendency = () if snapshot is None else snapshot.tendencies
-    work, seconds = shares(state, who, grades, tendency)
+    graders = {answer.by for answers in state.answers.values() for answer in answers if answer.asks == GRADE}
+    people = sorted({*who, *(name for name in state.set_aside if name in graders)})
+    work, seconds = shares(state, people, _by_row(people, who, grades), tendency)
+    compare, users = comparers(state, () if snapshot is None else snapshot.answering), respondents(state, material)
     known = [question for question in pool if state.is_known(question)]
     disputed = frozenset(state.contested(GRADE) if setup.rule == "unanimous" else ())
     judged = sum(question not in disputed for question in known)
@@ -421,8 +434,9 @@ def status_of(
         shared=int(several.sum()),
         alpha=krippendorff_alpha(grades, level=grade_level(setup.scale)) if several.any() else float("nan"),
         assessors=work,
-        comparers=comparers(state, () if snapshot is None else snapshot.answering),
-        users=respondents(state, material),
+        comparers=compare,
+        users=users,
+        verdicts=verdicts_of(state, work, compare, users, () if snapshot is None else snapshot.surprise),
         snapshot=snapshot,
         behind=len(missing),
         behind_seconds=max(0.0, now - missing[0].time) if missing else 0.0,
@@ -436,6 +450,13 @@ def status_of(
         queries=_query_progress(state, material, snapshot),
         time=now,
     )
+
+
+def _by_row(people: Sequence[str], who: Sequence[str], grades: Floats) -> Floats:
+    """The grades with a row for each of these people, NaN for none, shape (assessor, pair)."""
+    found = np.full((len(people), grades.shape[1]), np.nan)
+    found[[people.index(name) for name in who]] = grades
+    return found
 
 
 def _query_progress(state: State, material: Material, snapshot: ModelSnapshot | None) -> tuple[QueryProgress, ...]:

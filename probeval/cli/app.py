@@ -52,6 +52,7 @@ ORDER = (
     "compare",
     "agree",
     "curves",
+    "persistence",
     "gstudy",
     "dstudy",
     "meta",

@@ -18,7 +18,7 @@ from probeval.cli.assessor_texts import guideline, guideline_text, queries, text
 from probeval.cli.assessors import BASE_URL, BaseUrl, Expires, check_links, invite, read_people, write_links
 from probeval.cli.backups import backup, check, restore
 from probeval.cli.campaign_settings import CampaignSettings, setup_of
-from probeval.cli.changes import change, close, pause, reopen, resume, show_log
+from probeval.cli.changes import change, close, pause, reopen, resume, set_aside, show_log
 from probeval.cli.commands import Output
 from probeval.cli.exchange import export, import_file
 from probeval.cli.gold import gold
@@ -213,6 +213,7 @@ campaign.command()(pause)
 campaign.command()(resume)
 campaign.command()(close)
 campaign.command()(reopen)
+campaign.command("set-aside")(set_aside)
 campaign.command("log")(show_log)
 campaign.command()(backup)
 campaign.command()(restore)

@@ -43,6 +43,19 @@ Rule = Annotated[
 Lease = Annotated[float, About("Minutes that an assessor may hold a pair.", least=0.1)]
 
 
+Quiz = Annotated[
+    int, About("The number of questions with a known answer that an assessor gets before all others.", least=0)
+]
+LeastRight = Annotated[
+    float,
+    About(
+        "Set the answers of an assessor aside if fewer of those to questions with a known answer are right.",
+        least=0,
+        most=1,
+    ),
+]
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class CampaignSettings(Checks, Sharing, Choosing):
     """How a campaign is judged and scored."""
@@ -55,6 +68,8 @@ class CampaignSettings(Checks, Sharing, Choosing):
     ask: Ask = "grades"
     follow_up: FollowUp = False
     forced: Forced = False
+    quiz: Quiz = 0
+    least_right: LeastRight = 0.0
     rule: Rule = "unanimous"
     lease: Lease = 15.0
     grade_words: GradeWords = None

@@ -19,7 +19,7 @@ from probeval.results import Result
 if TYPE_CHECKING:
     from probeval.campaign import HistoryEntry, Phase
 
-__all__ = ["change", "close", "pause", "reopen", "resume", "runs", "show_log"]
+__all__ = ["change", "close", "pause", "reopen", "resume", "runs", "set_aside", "show_log"]
 
 runs = typer.Typer(help="Add late runs to a campaign.")
 
@@ -118,6 +118,34 @@ def _change_phase(place: OwnersPlace, phase: str, *, reason: str = "", only_from
             raise ProbevalError(f"The campaign is {current}, not {only_from}.")
         event = opened.change_phase(place.by, phase, reason=reason)
     return ChangedPhase(event.number, event.phase, event.reason, event.by)
+
+
+@dataclass(frozen=True)
+class ChangedStanding:
+    """Whether the answers of a person count now, and the event that changed it."""
+
+    number: int
+    assessor: str
+    set_aside: Annotated[bool, "Whether their answers are set aside."]
+    reason: str
+    by: str
+
+
+def set_aside(
+    place: OwnersPlace,
+    assessor: Annotated[str, About("The person.", metavar="PERSON", argument=True)],
+    output: Printed,
+    reason: Annotated[str, About("The reason, for the log.", metavar="TEXT")] = "",
+    undo: Annotated[bool, About("Let their answers count again.", option="--undo")] = False,
+) -> ChangedStanding:
+    """Set all answers of a person aside: none counts, earlier or later ones, and their questions open again.
+
+    Example: probeval campaign set-aside mine.db dan --reason "29 of 56 gold questions wrong"
+    """
+    with place.open() as opened:
+        event = (opened.restore if undo else opened.set_aside)(place.by, assessor, reason=reason)
+        is_aside = opened.state.is_set_aside(assessor)
+    return ChangedStanding(event.number, event.assessor, is_aside, event.reason, event.by)
 
 
 def show_log(

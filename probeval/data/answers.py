@@ -151,7 +151,7 @@ def read_answers(path: str | PathLike[str]) -> PairAnswers:
     Its columns are ``query``, ``left`` and ``right``, and one or more of ``choice`` (left, right or equal),
     ``relevant`` (both, chosen or neither), and ``left_number`` with ``right_number``. An ``assessor`` and the
     ``seconds`` that the answer took are optional. An empty cell is a question without an answer.
-    Rows whose ``purpose`` is gold or repeat, in the export of a campaign, check an assessor and are left out.
+    Rows whose ``purpose`` is gold, repeat or aside, in the export of a campaign, do not count and are left out.
     """
     return as_answers(read_table(Path(path)), path=Path(path))
 

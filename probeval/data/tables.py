@@ -68,7 +68,8 @@ NAMES = {
     "gold": ("gold",),
     "purpose": ("purpose",),
 }
-CONTROLS = ("gold", "repeat")  # purposes of answers that check an assessor, in exports of campaigns
+# Purposes of answers, in exports of campaigns, that do not count: they check an assessor, or are set aside.
+CONTROLS = ("gold", "repeat", "aside")
 TRIPLES = ("system", "query", "doc")
 # In front of a table of labels: the description of an observer as JSON, one per line.
 ABOUT_OBSERVER = b"# labels by "
@@ -328,7 +329,7 @@ def judgments_from_table(table: pd.DataFrame, *, path: Path | None = None, scale
     """Return judgments from a table with columns for query, doc and grade, and optionally assessor and time.
 
     Rows are in chronological order: by time if every row has one, else as listed. Rows whose purpose is to check an
-    assessor are left out.
+    assessor, or that are set aside, are left out.
     """
     why = column(table, "purpose", path=path, required=False)
     if why is not None:

@@ -7,6 +7,7 @@ from probeval.plots.curves import plot_forecast, plot_trajectories, plot_traject
 from probeval.plots.evidence import plot_along, plot_by_campaign
 from probeval.plots.meta import plot_measures, plot_meta, plot_rates
 from probeval.plots.milestones import plot_milestones
+from probeval.plots.persistence import plot_persistence, plot_persistence_queries
 from probeval.plots.pools import plot_multiplicity, plot_pools, plot_trends
 from probeval.plots.reliability import plot_components, plot_dstudy, plot_posterior
 from probeval.plots.retrieval import plot_precision_recall, plot_roc
@@ -35,6 +36,8 @@ __all__ = [
     "plot_multiplicity",
     "plot_p_values",
     "plot_pairs",
+    "plot_persistence",
+    "plot_persistence_queries",
     "plot_pools",
     "plot_posterior",
     "plot_precision_recall",

@@ -179,7 +179,9 @@ class SurprisingGrades(Result):
         )
 
 
-def surprising_grades(relevance: RelevanceDistribution, *, n: int = SHOWN) -> SurprisingGrades:
+def surprising_grades(
+    relevance: RelevanceDistribution, *, n: int = SHOWN, out: LeftOut | None = None
+) -> SurprisingGrades:
     r"""Return the judgments that are the least expected given all other evidence.
 
     The tail probability of a grade :math:`r_d` is the smaller of :math:`P(R_d \le r_d)` and :math:`P(R_d \ge r_d)`,
@@ -191,6 +193,8 @@ def surprising_grades(relevance: RelevanceDistribution, *, n: int = SHOWN) -> Su
         The posterior of the pairs' grades given the judgments, which it has too.
     n
         The number of judgments to return.
+    out
+        What is expected of each without its own judgment, if it is known already.
 
     Examples
     --------
@@ -202,7 +206,7 @@ def surprising_grades(relevance: RelevanceDistribution, *, n: int = SHOWN) -> Su
     >>> found.grades[0].doc, round(found.grades[0].tail, 2), found.grades[0].direction
     ('d1', 0.01, 'higher')
     """
-    out = LeftOut.of(relevance)
+    out = LeftOut.of(relevance) if out is None else out
     low, high = out.tails
     tail = np.minimum(low, high)
     first = np.lexsort((out.pairs, tail))[:n]

@@ -365,6 +365,22 @@ def _people(status: Status) -> Section:
                 "Bias: mean difference from the other assessors on shared pairs, in grades ± standard error.",
             )
         )
+    if status.verdicts:
+        verdicts = pd.DataFrame(
+            {
+                "assessor": [each.assessor for each in status.verdicts],
+                "verdict": [each.verdict + (", set aside" if each.set_aside else "") for each in status.verdicts],
+                "P(careless)": [f"{each.careless:.2f}" for each in status.verdicts],
+                "evidence": [each.evidence or "-" for each in status.verdicts],
+            }
+        )
+        parts.append(
+            Table(
+                verdicts,
+                "Careless: more than a third of the answers do not depend on the document, by gold and repeated "
+                "questions, shared pairs, adjudication and what the model expects together.",
+            )
+        )
     return Section("people", "Assessors", tuple(parts))
 
 

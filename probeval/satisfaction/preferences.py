@@ -125,6 +125,28 @@ class Agreement(Result):
             )
         return float(seen[len(seen) - np.logical_and.accumulate(reached[::-1]).sum()] / TENTHS)
 
+    def noticed_share(self, differences: ArrayLike, share: float = 0.5) -> float:
+        """Return the share of differences in score that this share of users notice (Urbano 2013, Table 3.5).
+
+        Small differences are frequent, so a measure that needs smaller ones need not be the one whose differences users
+        notice more often.
+
+        Parameters
+        ----------
+        differences
+            Differences of two lists each, of either sign and any shape; NaN is left out.
+        share
+            The share of users, as in :meth:`noticeable`.
+
+        Examples
+        --------
+        >>> load_agreement("CGl@5/fine").noticed_share([0.05, -0.4, 0.3, 0.1])
+        0.5
+        """
+        size = np.abs(np.asarray(differences, dtype=float))
+        size = size[~np.isnan(size)]
+        return float((size >= self.noticeable(share) - EDGE).mean()) if size.size else float("nan")
+
     def noticeable_in_words(self, share: float = 0.5) -> str:
         """Return a sentence with the difference that this share of users notice, and whose users these are.
 

@@ -34,11 +34,19 @@ from probeval.studies.meta import (
     study_measure,
 )
 from probeval.studies.multiplicity import Multiplicity, MultiplicityBand, fit_multiplicity, multiplicity
+from probeval.studies.persistence import (
+    ClosestPersistence,
+    PersistencePoint,
+    PersistenceStudy,
+    QueryPersistence,
+    persistence_study,
+)
 from probeval.studies.satisfaction import ListUser, StudyTenth, UserStudy
 
 __all__ = [
     "ALPHAS",
     "AgreementFigure",
+    "ClosestPersistence",
     "CollectionPart",
     "CollectionStudy",
     "Confusion",
@@ -54,7 +62,10 @@ __all__ = [
     "PStability",
     "PairPValues",
     "PairTests",
+    "PersistencePoint",
+    "PersistenceStudy",
     "QueryAgreement",
+    "QueryPersistence",
     "RankingAgreement",
     "SourceAgreement",
     "StudiedMeasure",
@@ -69,6 +80,7 @@ __all__ = [
     "measure_curves",
     "multiplicity",
     "over_collections",
+    "persistence_study",
     "precision_recall",
     "ranking_agreement",
     "roc",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -36,9 +36,11 @@ from probeval.campaign import (
     QueryGuidelinesChanged,
     Question,
     Released,
+    Restored,
     Revoked,
     Role,
     RunsAdded,
+    SetAside,
     Setup,
     SignedIn,
     SignedOut,
@@ -59,7 +61,7 @@ from probeval.selection import Pick
 
 SETUP = Setup(name="c", metric="nDCG@5", scale=Scale.graded(2), model="uniform", depth=5, overlap=0.5)
 NAMES = st.sampled_from(["ann", "bob", "cy"])
-PURPOSES = st.sampled_from(list(TaskPurpose))
+PURPOSES = st.sampled_from([purpose for purpose in TaskPurpose if purpose is not TaskPurpose.aside])
 QUESTIONS = st.sampled_from(
     [graded(query, doc) for query in ("q1", "q2") for doc in ("d1", "d2", "d3")]
     + [as_question(("q1", "d1", "d2")), as_question(("q2", "d2", "d3"))]
@@ -91,7 +93,18 @@ def logs(draw: st.DrawFn) -> list[Event]:
         kind, head = kind_of(question.kind), {"by": who, "time": float(time)}
         about = {**head, "query": question.query, "documents": draw(st.permutations(question.documents).map(tuple))}
         task = {**about, "asks": question.kind}
-        what = draw(st.sampled_from(["answered", "leased", "released", "skipped", "settled", "withdrawn", "changed"]))
+        steps = [
+            "answered",
+            "leased",
+            "released",
+            "skipped",
+            "settled",
+            "withdrawn",
+            "changed",
+            "set aside",
+            "restored",
+        ]
+        what = draw(st.sampled_from(steps))
         mine = [(i, e) for i, e in enumerate(events, start=2) if isinstance(e, Answered) and e.by == who]
         if what == "answered":
             token, seconds = draw(st.none() | st.just(f"t{time}")), draw(st.none() | st.floats(0, 9))
@@ -110,6 +123,8 @@ def logs(draw: st.DrawFn) -> list[Event]:
             events.append(Skipped(**task, reason="odd"))
         elif what == "settled" and kind.settled is not None:
             events.append(kind.settled(**about, **draw(VALUES[question.kind])))
+        elif what in ("set aside", "restored"):
+            events.append((SetAside if what == "set aside" else Restored)(**head, assessor=who))
         elif what == "changed":
             events.append(Changed(**head, setup=SETUP.changed(overlap=draw(st.floats(0, 1)))))
         elif mine:
@@ -139,8 +154,11 @@ def test_a_fold_in_any_batches_is_the_fold_of_the_whole_and_leaves_its_input_alo
 @given(logs())
 def test_the_state_is_what_a_plain_walk_through_the_log_finds(log: list[Event]):
     """Answers, own answers, leases and settled answers, computed the slow way."""
-    state, standing, held, settled = fold(State(), log), dict[int, Answered](), {}, {}
+    state, standing, held, settled, aside = fold(State(), log), dict[int, Answered](), {}, {}, set[str]()
     for event in log:
+        if isinstance(event, (SetAside, Restored)):
+            (aside.add if isinstance(event, SetAside) else aside.discard)(event.assessor)
+            held = {key: lease for key, lease in held.items() if key[1] != event.assessor}
         if isinstance(event, Answered):
             standing[event.number] = event
         elif isinstance(event, Withdrawn):
@@ -153,12 +171,14 @@ def test_the_state_is_what_a_plain_walk_through_the_log_finds(log: list[Event]):
             settled[event.question] = event
         if isinstance(event, Answered):
             held.pop((event.question, event.by), None)
-            others = {each.by for each in standing.values() if each.question == event.question and each.counts}
+            others = {each.by for each in standing.values() if each.question == event.question and each.counts} - aside
             setup = next(e.setup for e in reversed(log[: event.number]) if isinstance(e, (Created, Changed)))
             enough = not others or event.asked.by_everyone or len(others) >= setup.wanted(event.question)
             if event.source and (enough or event.question in settled):
                 held = {key: lease for key, lease in held.items() if key[0] != event.question}
-    assert {n: answer for given in state.answers.values() for answer in given for n in [answer.number]} == standing
+    out = {n for n, answer in standing.items() if answer.by in aside and answer.counts}
+    shown = {n: replace(a, purpose=TaskPurpose.aside) if n in out else a for n, a in standing.items()}
+    assert {n: answer for given in state.answers.values() for answer in given for n in [answer.number]} == shown
     own = {who: [*one.answers()] for who, one in state.own.items()}
     mine = [answer for answer in reversed(standing.values()) if not answer.source]
     assert own == {who: [a for a in mine if a.by == who] for who in {a.by for a in mine}}
@@ -166,7 +186,7 @@ def test_the_state_is_what_a_plain_walk_through_the_log_finds(log: list[Event]):
     assert state.settled == settled
     asked = {(a.by, a.question, a.purpose) for a in standing.values()}
     assert {key: n for key, n in state.answered.items() if n} == Counter((who, q.query) for who, q, _ in asked)
-    counted = {a.question for a in standing.values() if a.counts}
+    counted = {a.question for a in shown.values() if a.counts}
     assert {kind: n for kind, n in state.asked.items() if n} == Counter(q.kind for q in counted)
 
 
@@ -255,6 +275,8 @@ def test_every_event_comes_back_from_its_row():
         PhaseChanged(**head, phase=Phase.paused, reason="r"),
         Invited(**head, assessor="ann", role=Role.adjudicator, digest="d", until=9.0),
         Revoked(**head, assessor="ann"),
+        SetAside(**head, assessor="ann", reason="r"),
+        Restored(**head, assessor="ann"),
         SignedIn(**head, digest="d", until=9.0),
         SignedOut(**head, digest="d"),
     ]

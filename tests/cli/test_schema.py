@@ -139,6 +139,7 @@ CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
     "agree on scores": ("agree", lambda f: [f / "scores.csv", f / "scores.csv"]),
     "evaluate ties": ("evaluate", lambda f: [*runs(f), "--metric", "AP", "--model", "none", "--ties"]),
     "evaluate bands": ("evaluate", lambda f: [*runs(f), "--metric", "AP", "--model", "none", "--bands", 2]),
+    "persistence": ("persistence", lambda f: [*runs(f), "--metric", "P@5", "--step", 0.1]),
     "curves": ("curves", lambda f: [*runs(f, qrels="part.txt")]),
     "compare": ("compare", lambda f: [*runs(f), "--metric", "P@5", "--rope", 0.01]),
     "compare some judgments": ("compare", lambda f: [*runs(f, qrels="part.txt"), "--metric", "DCG@5"]),

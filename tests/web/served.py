@@ -19,7 +19,7 @@ COMMAND = "import sys; from probeval.cli import main; sys.argv[0] = 'probeval'; 
 IN_A_THREAD = """
 from concurrent.futures import ThreadPoolExecutor
 from probeval.campaign import background
-background.own_process = lambda: ThreadPoolExecutor(1)
+background.own_process = lambda nice: ThreadPoolExecutor(1)
 """
 
 
