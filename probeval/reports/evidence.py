@@ -150,12 +150,13 @@ def _head(title: str, cells: EvidenceCells) -> str:
     made = sorted({one.made.version for one in cells.finished})
     prints = sorted({one.made.mathematics for one in cells.finished})
     state = {done: "all of them", 0: "none of them"}.get(now, f"{now} of them")
+    since = f" (changed since: {', '.join(cells.changed)})" if cells.changed and now < done else ""
     campaigns = len({one.cell.collection for one in cells.finished})
     all_campaigns = len({cell.collection for cell in cells.cells})
     return (
         f"# {title}\n\n"
         f"*{done} of {len(cells.cells)} replays are finished ({campaigns} of {all_campaigns} campaigns), {state} with "
-        f"the mathematics of now. Made by `make evidence`, probeval {', '.join(made)}, mathematics "
+        f"the mathematics of now{since}. Made by `make evidence`, probeval {', '.join(made)}, mathematics "
         f"{', '.join(prints)}.*\n\n"
     )
 

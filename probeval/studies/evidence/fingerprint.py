@@ -10,7 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["fingerprint_of_files", "fingerprint_of_mathematics", "fingerprint_of_values", "modules_reached"]
+__all__ = [
+    "fingerprint_of_files",
+    "fingerprint_of_mathematics",
+    "fingerprint_of_values",
+    "modules_reached",
+    "parts_of_mathematics",
+]
 
 PACKAGE = Path(__file__).parents[2]
 LENGTH = 12  # hexadecimal digits
@@ -56,16 +62,18 @@ def fingerprint_of_mathematics(modules: Iterable[str], *, without: Iterable[str]
     >>> fingerprint_of_mathematics(["probeval.ties"]) == fingerprint_of_mathematics(["probeval.scores.exact"])
     False
     """
-    return _of_modules(modules_reached(tuple(modules), tuple(without)))
+    parts = parts_of_mathematics(tuple(modules), tuple(without))
+    return _hash("\n".join(f"{name} {print_}" for name, print_ in parts).encode())
 
 
 @cache
-def _of_modules(modules: tuple[str, ...]) -> str:
-    folders = sorted({_path(name).parent for name in modules} - {PACKAGE})
+def parts_of_mathematics(modules: tuple[str, ...], without: tuple[str, ...] = ()) -> tuple[tuple[str, str], ...]:
+    """Return the fingerprint of every module that these can reach, and of every file of constants beside them."""
+    reached = modules_reached(modules, without)
+    folders = sorted({_path(name).parent for name in reached} - {PACKAGE})
     beside = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in CONSTANTS]
-    parts = [f"{name} {_hash(json.dumps(_plain(_tree(name))).encode())}" for name in modules]
-    parts += [f"{path.relative_to(PACKAGE).as_posix()} {_hash(path.read_bytes())}" for path in beside]
-    return _hash("\n".join(parts).encode())
+    parts = [(name, _hash(json.dumps(_plain(_tree(name))).encode())) for name in reached]
+    return (*parts, *((path.relative_to(PACKAGE).as_posix(), _hash(path.read_bytes())) for path in beside))
 
 
 @cache
