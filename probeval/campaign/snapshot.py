@@ -10,8 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -34,6 +35,7 @@ __all__ = [
     "ModelSnapshot",
     "TargetForecast",
     "Tendency",
+    "forecast_target",
     "judgments_left",
     "target_confidence",
     "way_come",
@@ -80,6 +82,14 @@ class Tendency:
     tendency: float
     lower: float
     upper: float
+
+
+@dataclass(frozen=True)
+class RankingFigures:
+    """How sure a ranking is."""
+
+    confidence: Annotated[float, "The mean confidence over pairs of systems."]
+    expected_tau: Annotated[float, "The expected Kendall's tau of the ranking."]
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,6 +145,11 @@ class ModelSnapshot(Result):
     # What the model expected of the grades of each assessor; looked for again as often as surprising grades.
     surprise: tuple[Surprise, ...] = ()
     uses_answers: bool = True
+    as_certain: Annotated[RankingFigures | None, "The figures with answers as certain; null if unknown."] = None
+    by_consensus: Annotated[
+        RankingFigures | None,
+        "The figures with the errors of assessors; null if no answer is checked, so that grades are taken as right.",
+    ] = None
     figures: Annotated[
         tuple[StoppingFigure, ...],
         "The figures of the model that the stopping rule tests, each beside its target; empty for a budget alone.",
@@ -234,9 +249,15 @@ class ModelSnapshot(Result):
             Surprise(**{**one, "log_likelihood": tuple(one["log_likelihood"])}) for one in rest.get("surprise", ())
         )
         rest["figures"] = tuple(StoppingFigure(**one) for one in rest.get("figures", ()))
+        for name in ("as_certain", "by_consensus"):
+            rest[name] = None if rest.get(name) is None else RankingFigures(**rest[name])
         rest["comparisons"] = tuple(map(as_question, rest.get("comparisons", ())))
         rest["comparison_values"] = tuple(rest.get("comparison_values", ()))
-        return cls(**{name: row[name] for name in HEAD}, **rest)
+        found = cls(**{name: row[name] for name in HEAD}, **rest)
+        if written is None:  # nothing else tells whether its values are of their types
+            for name, kind in get_type_hints(cls).items():
+                msgspec.convert(msgspec.to_builtins(getattr(found, name)), kind)
+        return found
 
 
 def _digest(head: Mapping[str, Any], rest: Mapping[str, Any]) -> str:
@@ -250,6 +271,19 @@ def target_confidence(stopping: Stopping) -> float | None:
     0.9
     """
     return min(stopping.targets(CONFIDENCE), default=None)
+
+
+def forecast_target(stopping: Stopping) -> float | None:
+    """The mean confidence at which a stopping rule is met by itself, the lowest of several; None if there is none.
+
+    A forecast is of confidence alone: of a rule that asks for more beside it, it would promise too much.
+
+    >>> rules = "confidence=.9,budget=100", "confidence=.9+halfwidth=.02,confidence=.95", "confidence=.9+halfwidth=.02"
+    >>> [forecast_target(Stopping.parse(rule)) for rule in rules]
+    [0.9, 0.95, None]
+    """
+    alone = [together[0] for together in stopping.alternatives if len(together) == 1]
+    return min((one.target for one in alone if one.rule == CONFIDENCE), default=None)
 
 
 def way_come(curve: Sequence[tuple[int, float]]) -> float | None:
