@@ -226,8 +226,8 @@ def before_judging(cells: EvidenceCells, frames: Frames) -> EvidencePage:
         if row["tau"] < GOOD
     ]
     failed += [
-        f"{row['campaign']}, {row['measure']}: among the 15 best systems tau is {number(row['tau_top15'])}. Who is best "
-        "among the good ones cannot be told."
+        f"{row['campaign']}, {row['measure']}: among the 15 best systems tau is {number(row['tau_top15'])}. Which "
+        "of the good ones is best cannot be told."
         for row in _records(means)
         if row["tau_top15"] < 0 <= row["tau"]
     ]
@@ -498,8 +498,8 @@ def labels_page(cells: EvidenceCells, frames: Frames) -> EvidencePage:
             failed.append(f"{at}: {number(row['accuracy at the stop'])} are right at the stop for a confidence of .95.")
     text = (
         _head("With labels: what are labels by machines worth, and do bad ones harm?", cells)
-        + "Columns from strong to worthless, each alone, judged by `gain`. *shuffled*: the labels of a column, dealt to "
-        "the pairs at random.\n\n"
+        + "Columns from strong to worthless, each alone, judged by `gain`. *shuffled*: the labels of a column, dealt "
+        "to the pairs at random.\n\n"
         + "\n".join(sentences)
         + "\n\n[Labels](../how-to/llm-labels.md) shows how. Every column that was tried, known and under an unknown "
         "name, "
