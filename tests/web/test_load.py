@@ -116,16 +116,16 @@ def _judge_apart(url: str, team: list[Assessor], n: int, pause: float) -> tuple[
     return crowd.acknowledged, crowd.seconds, [repr(error) for error in crowd.errors]
 
 
+@on_both_databases
 @pytest.mark.validation
 @pytest.mark.parametrize("people", [20, 50])
-def test_assessors_who_take_half_a_second(tmp_path: Path, serve: Callable[..., Served], put: Put, people: int):
+def test_assessors_who_take_half_a_second(store: str, serve: Callable[..., Served], put: Put, people: int):
     """The clients are in another process, so that the times are those of the server."""
     team = team_of(people)
     collection = synthetic_campaign(seed=1, systems=12, queries=60, depth=20)
-    with create(str(tmp_path / "store.db"), collection) as campaign:
-        server = serve(
-            tmp_path / "store.db", "--assessor-file", write_roster(put("team.csv", ""), team), own_process=True
-        )
+    with create(store, collection) as campaign:
+        roster = write_roster(put("team.csv", ""), team)
+        server = serve(store, "--assessor-file", roster, own_process=True)
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as apart:
             acknowledged, seconds, errors = apart.submit(_judge_apart, server.url, team, 2000, PAUSE).result()
         assert errors == []

@@ -23,7 +23,7 @@ from tests.attack.cases import check_apart, check_some
 from tests.web.asking import Client
 from tests.web.browsing import press
 from tests.web.conftest import EVE
-from tests.web.hostile_requests import REQUESTS
+from tests.web.hostile_requests import REQUESTS, memory_of
 from tests.web.served import Judge, Served
 
 if TYPE_CHECKING:
@@ -323,3 +323,41 @@ def test_pages_that_are_open_while_the_campaign_changes(
     assert "token was revoked" in ann.locator("body").inner_text()
     judged = [event for event in campaign.log() if isinstance(event, Judged)]
     assert [(event.by, event.grade) for event in judged] == [("ann", 1), ("ann", 2), ("ann", 1)]
+
+
+HALF_AN_HOUR = 1800  # seconds
+
+
+@pytest.mark.slow
+def test_pages_that_are_open_for_half_an_hour(new_page: Callable[..., Page], campaign: Campaign, serve: Serve):
+    """Their clocks run thirty times a minute, while another person judges: they keep up, and nothing grows."""
+    tokens = {
+        who: campaign.people.invite("eve", who, role=role)[1] for who, role in (("ann", "assessor"), ("olga", "owner"))
+    }
+    campaign.refresh()
+    server = serve(campaign.address[0])
+    ann, olga = new_page(), new_page()
+    asked, wrong = list[str](), list[str]()
+    for who, page in (("ann", ann), ("olga", olga)):
+        page.clock.install()
+        page.goto(f"{server.url}/join/{tokens[who]}")
+        page.wait_for_url(server.url + "/")
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+    olga.goto(server.url + "/overview")
+    shown, early = ann.locator("#answer [name=doc]").input_value(), 0.0
+    for minute in range(HALF_AN_HOUR // 60):
+        campaign.answer("bob", campaign.pool.label(minute % len(campaign.pool)), grade=minute % 3)
+        for page in (ann, olga):
+            page.clock.run_for(60_000)
+        if minute == HALF_AN_HOUR // 240:
+            early = memory_of(server)
+    assert wrong == []
+    assert HALF_AN_HOUR // 60 <= len(asked) < HALF_AN_HOUR  # it asks, at most once a second
+    assert memory_of(server) - early < 10
+    olga.clock.resume()
+    olga.get_by_role("row", name=re.compile(r"^bob\s+30\b")).first.wait_for()  # among the assessors
+    assert ann.locator("#answer [name=doc]").input_value() == shown  # the form that she had is still there
+    press(ann, "1")
+    (mine,) = [event for event in campaign.log() if isinstance(event, Judged) and event.by == "ann"]
+    assert (mine.doc, mine.grade) == (shown, 1)
