@@ -116,16 +116,16 @@ FUSIONS = {
         Fusion("take", "the best rank by any system", _take),
         Fusion("borda", "the lowest sum of ranks over systems", _borda),
         Fusion("condorcet", "documents that most systems rank above most others", _condorcet),
-        Fusion("comb-max", "the highest score, each list from 0 to 1", _of_retrieving(lambda s: np.nanmax(s, axis=0))),
+        Fusion("combmax", "the highest score, each list from 0 to 1", _of_retrieving(lambda s: np.nanmax(s, axis=0))),
         Fusion(
-            "comb-min",
+            "combmin",
             "the lowest score of the systems that retrieve it",
             _of_retrieving(lambda s: np.nanmin(s, axis=0)),
         ),
-        Fusion("comb-med", "their median score", _of_retrieving(lambda s: np.nanmedian(s, axis=0))),
-        Fusion("comb-sum", "the sum of scores", lambda runs: np.asarray(_scores(runs)[0].sum(axis=0))),
-        Fusion("comb-anz", "the mean of the scores above 0", _comb_anz),
-        Fusion("comb-mnz", "the sum of scores, times the systems that retrieve it", _comb_mnz),
+        Fusion("combmed", "their median score", _of_retrieving(lambda s: np.nanmedian(s, axis=0))),
+        Fusion("combsum", "the sum of scores", lambda runs: np.asarray(_scores(runs)[0].sum(axis=0))),
+        Fusion("combanz", "the mean of the scores above 0", _comb_anz),
+        Fusion("combmnz", "the sum of scores, times the systems that retrieve it", _comb_mnz),
     )
 }
 

@@ -29,12 +29,12 @@ def values(name):
 @pytest.mark.parametrize(
     ("name", "by"),
     [
-        ("comb-max", lambda d: max(SCORES[d])),
-        ("comb-min", lambda d: min(SCORES[d])),
-        ("comb-med", lambda d: np.median(SCORES[d])),
-        ("comb-sum", lambda d: sum(SCORES[d])),
-        ("comb-anz", lambda d: np.mean([s for s in SCORES[d] if s > 0])),
-        ("comb-mnz", lambda d: sum(SCORES[d]) * len(SCORES[d])),
+        ("combmax", lambda d: max(SCORES[d])),
+        ("combmin", lambda d: min(SCORES[d])),
+        ("combmed", lambda d: np.median(SCORES[d])),
+        ("combsum", lambda d: sum(SCORES[d])),
+        ("combanz", lambda d: np.mean([s for s in SCORES[d] if s > 0])),
+        ("combmnz", lambda d: sum(SCORES[d]) * len(SCORES[d])),
         ("take", lambda d: -min(RANKS[d])),
         ("borda", lambda d: -sum(RANKS[d])),
         ("condorcet", lambda d: sum(np.sign(np.sign(np.subtract(RANKS[e], RANKS[d])).sum()) for e in RANKS)),

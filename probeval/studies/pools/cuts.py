@@ -125,8 +125,8 @@ def fused_cuts(pool: ReferencePool, sizes: Iterable[int], fusions: Iterable[str]
     >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.studies.pools import choose_pool
     >>> pool = choose_pool(synthetic_campaign(seed=1, systems=6, queries=5, depth=20))
-    >>> [(cut.name, int(cut.kept.sum())) for cut in fused_cuts(pool, [10], ["take", "comb-mnz"])]
-    [('take 10', 50), ('comb-mnz 10', 50)]
+    >>> [(cut.name, int(cut.kept.sum())) for cut in fused_cuts(pool, [10], ["take", "combmnz"])]
+    [('take 10', 50), ('combmnz 10', 50)]
     """
     wanted, cuts = sorted(set(sizes)), []
     if wanted and wanted[0] < 1:
