@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["CONTROL", "HIDDEN", "SURROGATE", "json_safe", "printable", "readable"]
+__all__ = ["CONTROL", "HIDDEN", "SURROGATE", "json_safe", "printable", "readable", "xml_text"]
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 MARKS = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"  # of direction, and beyond ASCII
 HIDDEN = re.compile(f"[\x00-\x1f{MARKS}]")
 NOT_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{MARKS}]")
+NONCHARACTERS = re.compile("[\ufffe\uffff]")
 IN_JSON = re.compile(f"[{MARKS}]")
 
 
@@ -50,3 +51,12 @@ def readable(text: str) -> str:
     'cut \ufffd'
     """
     return text if text.isascii() else SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def xml_text(text: str) -> str:
+    r"""Return text that XML can hold, escaped as on a terminal.
+
+    >>> print(xml_text("bm25\x01\ufffe"))
+    bm25\x01\ufffe
+    """
+    return NONCHARACTERS.sub(_escaped, printable(text))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import pickle
 import sys
 import sysconfig
@@ -246,7 +247,7 @@ def import_file(path: str | PathLike[str]) -> ModuleType:
         If there is no such file, or if it fails.
     """
     file = Path(path)
-    if file.suffix != ".py" or not file.is_file():
+    if file.suffix != ".py" or not os.path.isfile(file):  # noqa: PTH113  Path.is_file fails if the name is too long
         raise ProbevalError(f"{file}: {'no such file' if file.suffix == '.py' else 'expected a Python file, NAME.py'}.")
     name = f"imported_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file.resolve())
@@ -259,23 +260,28 @@ def import_file(path: str | PathLike[str]) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # of any kind: it is the user's code
-        del sys.modules[name]
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # of any kind, and its own end: it is the user's code
+        sys.modules.pop(name, None)
         raise ProbevalError(f"{file}{_line(error, file)}: {_one_line(error)}.") from error
     return module
 
 
-def _line(error: Exception, file: Path) -> str:
+def _line(error: BaseException, file: Path) -> str:
     """The line of a file at which an error arose, as ``:12``; nothing if it is unknown."""
     if isinstance(error, SyntaxError):
-        return f":{error.lineno}"
+        return f":{error.lineno}" if error.lineno else ""
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == file.resolve()]
     return f":{lines[-1]}" if lines else ""
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: BaseException) -> str:
     """An error in one line, without the full stop."""
-    text = str(error.msg if isinstance(error, SyntaxError) else error).strip().partition("\n")[0].rstrip(".")
+    try:
+        text = str(error.msg if isinstance(error, SyntaxError) else error).strip().partition("\n")[0].rstrip(".")
+    except Exception:  # an error of one's own that has no text
+        text = ""
     return text if isinstance(error, ProbevalError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
 
 

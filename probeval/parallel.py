@@ -20,6 +20,7 @@ __all__ = ["Run", "parallel"]
 
 T = TypeVar("T")
 Run = Callable[[Iterable[Callable[[], T]]], Iterator[T]]
+ALONE = 30.0  # seconds without any worker after which waiting ends
 AHEAD = 3  # pieces of work per thread of the workers that are handed out before their results are needed
 PULSE = 0.5  # seconds between looks at whether the parent is there
 VERSION_OF_WORKER = "__import__('probeval').__version__"  # text: a worker without probeval could not unpickle _version
@@ -119,20 +120,32 @@ def _on_dask(client: Any, work: Iterable[Callable[[], T]]) -> Iterator[T]:
                 waiting.append(client.submit(_do_there, carry(piece, added), mine, pure=False))
             if not waiting:
                 return
-            yield _result(waiting.popleft())
+            yield _result(client, waiting.popleft())
     finally:
         client.cancel(list(waiting))
 
 
-def _result(future: Any) -> Any:
-    """Return the result of a future, with a clear error if workers died of it again and again."""
+def _result(client: Any, future: Any) -> Any:
+    """Return the result of a future, with a clear error if workers died of it again and again, or all have gone."""
+    distributed = import_module("distributed")
     try:
-        return future.result()
-    except import_module("distributed").KilledWorker:
+        while True:
+            try:
+                return future.result(timeout=ALONE)
+            except TimeoutError:  # of the work itself, if it has ended
+                if future.done():
+                    raise
+                if not client.nthreads():
+                    raise DataError(
+                        "All workers of the Dask scheduler have ended, and no other started. Start some, and try again."
+                    ) from None
+    except distributed.KilledWorker:
         raise DataError(
             "Several Dask workers died of the same piece of work, most likely for want of memory. Give workers more "
             "(dask worker --memory-limit), or make smaller partitions."
         ) from None
+    except (distributed.CancelledError, distributed.comm.CommClosedError):
+        raise DataError("The Dask scheduler has ended, or dropped the work. Start it, and try again.") from None
     except BaseException:
         future.cancel()
         raise

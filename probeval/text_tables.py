@@ -17,14 +17,20 @@ import pandas as pd
 
 from probeval.characters import printable
 
-__all__ = ["cell_text", "is_text_column", "latex_table", "markdown_cell", "markdown_table", "text_table"]
+__all__ = ["cell_text", "is_text_column", "latex_table", "markdown_table", "markdown_text", "text_table"]
 
 DECIMALS = 4
 NOTHING: Mapping[str, int] = MappingProxyType({})
 SPACE = re.compile(r"\s+")
 NEGATIVE = re.compile(r"-(?=[\d.,]+(e[-+]?\d+)?%?$)")
 # An underscore between letters or digits is only an underscore; elsewhere it starts emphasis.
-MARKDOWN = re.compile(r"[\\`*\[\]<>&$~|]|(?<![^\W_])_|_(?![^\W_])")
+# What Markdown would read as markup; an interval is none. At the beginning of a line also a heading or a list.
+MARKDOWN = re.compile(
+    r"[\\`*<>&$~|]|\[(?![+-]?[\d.]+, )|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])"
+    r"|^#(?=#{0,5}\s)|^[+-](?=\s)|(?<=^\d)[.)](?=\s)"
+)
+# What many readers of Markdown link, and notify: names of people, addresses.
+ADDRESS = re.compile(r"(?<!\w)@(?=\w)|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -88,11 +94,11 @@ def markdown_table(frame: pd.DataFrame, *, title: str | None = None, decimals: M
     names, left, rows = _cells(frame, decimals)
     if not names:
         return ""
-    lines = _padded([[markdown_cell(cell) for cell in row] for row in (names, *rows)], left, least=2)
+    lines = _padded([[markdown_text(cell) for cell in row] for row in (names, *rows)], left, least=2)
     widths = [len(cell) for cell in lines[0]]
     rule = [":" + "-" * (w - 1) if first else "-" * (w - 1) + ":" for w, first in zip(widths, left, strict=True)]
     table = [f"| {' | '.join(line)} |" for line in (lines[0], rule, *lines[1:])]
-    return "\n".join([f"**{markdown_cell(title)}**", "", *table] if title else table)
+    return "\n".join([f"**{markdown_text(title)}**", "", *table] if title else table)
 
 
 def latex_table(frame: pd.DataFrame, *, title: str | None = None, decimals: Mapping[str, int] = NOTHING) -> str:
@@ -136,9 +142,14 @@ def latex_table(frame: pd.DataFrame, *, title: str | None = None, decimals: Mapp
     return "\n".join(["% \\usepackage{booktabs}", *table])
 
 
-def markdown_cell(text: str) -> str:
-    """Return text on one line with the signs of Markdown escaped."""
-    return MARKDOWN.sub(lambda found: f"\\{found[0]}", SPACE.sub(" ", text).strip())
+def markdown_text(text: str) -> str:
+    r"""Return text as one line that Markdown shows as it is: names in it are no markup, and notify and load nothing.
+
+    >>> print(markdown_text("![x](y) run_1 @ann"))
+    !\[x\](y) run_1 @<!-- -->ann
+    """
+    line = MARKDOWN.sub(lambda found: f"\\{found[0]}", printable(SPACE.sub(" ", text).strip()))
+    return ADDRESS.sub(lambda found: f"{found[0]}<!-- -->", line)
 
 
 def _latex(text: str) -> str:

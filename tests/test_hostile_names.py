@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from markdown_it import MarkdownIt
 
 import probeval
 from probeval.campaign import Campaign, copy_store
@@ -161,11 +162,63 @@ def test_a_campaign_folder(carried: Collection, tmp_path: Path):
     assert again.runs.pool == some.runs.pool
 
 
-def test_a_gate(carried: Collection):
-    new, baseline = carried.runs.select(["=1+1"]), carried.runs.select([SCRIPT])
-    found = probeval.gate(new, baseline, "nDCG@5", qrels=carried.judgments, scale="graded:2", model="uniform")
-    assert "=1+1" in "".join(ET.fromstring(found.junit()).itertext()) + found.junit()
-    assert SCRIPT not in found.markdown()
+MARKUP = (
+    "[x](javascript:alert(1))",
+    "![x](https://judge.test/x.png)",
+    "<details><script>window.stolen=1</script>",
+    "`code` $x$ **bold** _em_ ~~s~~",
+    "# head",
+    "1. - + item",
+    "two\nlines\n# head\n\n- item\n    code",
+    "a|b|c",
+    "![0.1, 2](https://judge.test/x)",
+    "\\`<b>\\$",
+    "@everyone",
+    "https://judge.test/x",
+    "\x00\x01\x1b[2K\ufffe",
+    "]]>&lt;</testsuites>",
+)
+
+
+@pytest.mark.parametrize("name", MARKUP)
+def test_a_gate(name: str):
+    """Names of systems and segments in the summary, which a robot posts, and in JUnit XML, which it reads."""
+    base, rng = f"{name} base", np.random.default_rng(0)
+    queries, docs = [f"q{i}" for i in range(6)], [f"d{i}" for i in range(5)]
+    pairs = [(query, doc) for query in queries for doc in docs]
+    rows = [(s, q, docs[d]) for s in (name, base) for q in queries for d in rng.permutation(5)]
+    runs = Runs.rows(*zip(*rows, strict=True))
+    judged = Judgments.rows(*zip(*pairs, strict=True), rng.integers(0, 3, len(pairs)).astype(float))
+    segments = {query: name if i % 2 else "rest" for i, query in enumerate(queries)}
+    found = probeval.gate(
+        runs.select([name]), runs.select([base]), "nDCG@5", qrels=judged, model="uniform", segments=segments
+    )
+    suite = ET.fromstring(found.junit())
+    assert {each.tag for each in suite.iter()} <= {
+        "testsuites",
+        "testsuite",
+        "testcase",
+        "failure",
+        "skipped",
+        "system-out",
+    }
+    assert len(suite.findall(".//testcase")) == 3
+    plain = probeval.gate(
+        _named(runs, name, "new").select(["new"]), runs.select([base]), "nDCG@5", qrels=judged, model="uniform",
+        segments={query: "some" if i % 2 else "rest" for i, query in enumerate(queries)},
+    )  # fmt: skip
+    page = MarkdownIt("gfm-like", {"linkify": False})
+    assert _tags(page.render(found.markdown())) == _tags(page.render(plain.markdown()))
+    for sign in ("@everyone", "https://"):  # it would be notified, or become a link
+        assert sign not in found.markdown()
+
+
+def _named(runs: Runs, old: str, new: str) -> Runs:
+    return Runs(tuple(new if s == old else s for s in runs.systems), runs.pool, runs.pairs, runs.scores)
+
+
+def _tags(page: str) -> list[str]:
+    return re.findall(r"</?[a-z]\w*", page)
 
 
 @pytest.mark.slow

@@ -290,12 +290,21 @@ def test_a_file_that_fails(put):
         ("x = (\n", r"mine\.py:1: SyntaxError: '\(' was never closed\."),
         ("from probeval.selection import register_policy\ndef gain(context, goal): ...\nregister_policy(gain)\n",
          r"mine\.py:3: gain is a policy of probeval\. Give yours another name\."),
+        ("raise SystemExit(3)\n", r"mine\.py:1: SystemExit: 3\."),
+        ("raise ValueError('two\\nlines\\x1b[2K')\n", r"mine\.py:1: ValueError: two\.$"),
+        ("raise ValueError('\\x1b[2K')\n", r"mine\.py:1: ValueError: \\x1b\[2K\.$"),
+        ("class E(Exception):\n    def __str__(self):\n        raise ValueError\nraise E\n", r"mine\.py:4: E\.$"),
+        ("import sys\ndel sys.modules[__name__]\nraise GeneratorExit\n", r"mine\.py:3: GeneratorExit\.$"),
+        ("x = '\0'\n", r"mine\.py: SyntaxError: "),
+        ("def f():\n    f()\nf()\n", r"mine\.py:\d: RecursionError: "),
     ):  # fmt: skip
         file = put("mine.py", text)
         with pytest.raises(ProbevalError, match=said):
             import_file(file)
     with pytest.raises(ProbevalError, match=r"mine\.txt: expected a Python file, NAME\.py\."):
         import_file("mine.txt")
+    with pytest.raises(ProbevalError, match=r"x\.py: no such file\."):
+        import_file("x" * 300 + ".py")
     done = CliRunner().invoke(app, ["models", "--import", "missing.py"])
     assert str(done.exception) == "missing.py: no such file."
 

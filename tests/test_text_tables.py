@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probeval.text_tables import LATEX, latex_table, markdown_cell, markdown_table
+from probeval.text_tables import LATEX, latex_table, markdown_table, markdown_text
 
 HOSTILE = (
     r"$\foo$", "$x^2$", "a|b", "a&b", "run_1", "_all_", "100%", "#1", "{a}", "a~b", "<b>", "[1]", "*", "a--b", "`c`",
@@ -81,8 +81,8 @@ def test_markdown_is_aligned():
     lines = markdown_table(FRAME).splitlines()
     assert len({len(line) for line in lines}) == 1
     assert re.fullmatch(r"\| :-+ \| -+: \| -+: \| -+: \|", lines[1])
-    assert markdown_cell("p_best of run_1") == "p_best of run_1"  # nothing to escape inside words
-    assert markdown_cell("two\nlines") == "two lines"
+    assert markdown_text("p_best of run_1") == "p_best of run_1"  # nothing to escape inside words
+    assert markdown_text("two\nlines") == "two lines"
 
 
 def test_nothing_to_show_is_empty():

@@ -16,6 +16,7 @@ from probeval.api.evaluation import Evaluation
 from probeval.api.evidence import Beside, as_collection
 from probeval.api.settings import MEASURE, Clusters, Distribution, Work
 from probeval.arrays import Bools, Floats
+from probeval.characters import xml_text
 from probeval.data import Collection, Runs, as_clusters, as_query_weights, as_segments
 from probeval.display import Table
 from probeval.errors import DataError, SatisfactionError, ScoreError
@@ -30,7 +31,7 @@ from probeval.scores.ideal import retrieved_pairs
 from probeval.scores.trust import Trustworthy, trustworthy
 from probeval.scores.two_systems import on_new_queries
 from probeval.streams import Purpose, stream
-from probeval.text_tables import markdown_table
+from probeval.text_tables import markdown_table, markdown_text
 
 __all__ = ["EXIT_CODES", "Gate", "GateCheck", "GateForecast", "GateInputs", "GateRule", "gate"]
 
@@ -420,12 +421,12 @@ class Gate(Result):
                 "",
                 markdown_table(table[list(columns)].rename(columns=columns)),
                 "",
-                *(f"{_as_text(sentence)}\n" for sentence in self.sentences()),
+                *(f"{markdown_text(sentence)}\n" for sentence in self.sentences()),
                 "<details><summary>How</summary>\n",
                 f"The new system must be {self.rule.demand}, with a probability of at least {self.rule.level:g}. "
                 "Intervals have the same probability; a verdict is about one side, so that the interval of a better "
                 "system can include 0.\n",
-                *(f"- {_as_text(note)}" for note in notes),
+                *(f"- {markdown_text(note)}" for note in notes),
                 "",
                 "</details>",
                 "",
@@ -459,15 +460,11 @@ class Gate(Result):
                 ElementTree.SubElement(case, "system-out").text = one.reason
             else:
                 ElementTree.SubElement(case, "skipped", {"message": one.reason})
+        for element in root.iter():  # XML has no place for control characters
+            element.text = element.text and xml_text(element.text)
+            element.attrib.update({name: xml_text(value) for name, value in element.attrib.items()})
         ElementTree.indent(root)
         return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _as_text(text: str) -> str:
-    """Names in Markdown as they are: without tags, formulas and code."""
-    for mark, written in (("&", "&amp;"), ("<", "&lt;"), ("$", "\\$"), ("`", "\\`")):
-        text = text.replace(mark, written)
-    return text
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -630,8 +630,12 @@ class Campaign(Described):
 
     def judging_state(self) -> JudgingState:
         """Relevance, scores and ranking given the judgments so far. Runs the model."""
-        state = self.state
-        return self._model_runner(state).judging_state(state)
+        return self._figures_state(self.state)
+
+    def _figures_state(self, state: State) -> JudgingState:
+        snapshot = self._log.snapshot
+        surprises = () if snapshot is None else snapshot.surprise
+        return self._model_runner(state).figures_state(state, surprises)
 
     def evaluate(self) -> Ranking:
         """The ranking given the judgments so far. Runs the model."""
@@ -663,7 +667,7 @@ class Campaign(Described):
         runner = self._model_runner(state)
         return statement_of(
             self.status(),
-            runner.judging_state(state),
+            self._figures_state(state),
             events,
             audit=runner.audit(state),
             digests=(self.digest(1), self.digest(state.number)),

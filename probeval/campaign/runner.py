@@ -15,9 +15,16 @@ from probeval.campaign.assessors import tendencies
 from probeval.campaign.candidates import seconds_per_answer
 from probeval.campaign.questions import COMPARISON, Pair, Question, graded, kind_of
 from probeval.campaign.setup import Setup
-from probeval.campaign.snapshot import ForecastPoint, ModelSnapshot, TargetForecast, Tendency, target_confidence
+from probeval.campaign.snapshot import (
+    ForecastPoint,
+    ModelSnapshot,
+    RankingFigures,
+    TargetForecast,
+    Tendency,
+    target_confidence,
+)
 from probeval.campaign.state import State
-from probeval.campaign.verdicts import Surprise, surprise_of
+from probeval.campaign.verdicts import Surprise, answer_errors, grade_levels, surprise_of
 from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
@@ -82,6 +89,33 @@ class ModelRunner:
         self._judging_state, self._setup, self._changed = last, state.settings, state.changed
         return last
 
+    def figures_state(self, state: State, surprises: Sequence[Surprise] = ()) -> JudgingState:
+        """What the figures of the campaign come from, by its setting: answers as certain, or by consensus."""
+        judged = self.judging_state(state)
+        return judged if state.settings.answers_as == "certain" else self._figures(state, judged, surprises)[0]
+
+    def by_consensus(self, state: State, judged: JudgingState, surprises: Sequence[Surprise]) -> JudgingState | None:
+        """The same with the errors of assessors: no grade is certain that was not settled; None without a check.
+
+        The model is fitted to the grades as they are. Each pair then has the probabilities of the model times the
+        likelihood of its answers.
+        """
+        errors = answer_errors(state, surprises)
+        relevance = judged.prediction.relevance
+        pairs = [pair for pair in state.judged if pair not in state.adjudicated]
+        at = relevance.pool.locate([query for query, _ in pairs], [doc for _, doc in pairs])
+        inside = np.flatnonzero(at >= 0)
+        if not errors.checks or not len(inside):
+            return None
+        n, scale = len(relevance.levels), state.settings.scale
+        rows = []
+        for i in inside.tolist():
+            latest = {judgment.by: judgment.grade for judgment in state.judged[pairs[i]]}
+            levels = grade_levels(scale, [*latest.values()]).tolist()
+            rows.append(errors.likelihood(dict(zip(latest, levels, strict=True)), n))
+        prediction = replace(judged.prediction, relevance=relevance.told(at[inside], np.array(rows)))
+        return replace(judged, estimate=replace(judged.estimate, prediction=prediction))
+
     def snapshot(
         self,
         state: State,
@@ -97,11 +131,14 @@ class ModelRunner:
         The stopping rule is met by a fresh fit, or not at all.
         """
         judged, rule = self.judging_state(state, fresh=fresh), state.settings.rule_to_stop
-        check = rule.check(judged)
+        surprises = () if last is None else last.surprise
+        figures, consensus = self._figures(state, judged, surprises)
+        check = rule.check(figures)
         if check.reached and not self._fresh:
             judged = self.judging_state(state, fresh=True)
-            check = rule.check(judged)
-        pool, ranking = judged.judging.pool, judged.ranking
+            figures, consensus = self._figures(state, judged, surprises)
+            check = rule.check(figures)
+        pool, ranking = judged.judging.pool, figures.ranking
         surprising, surprise = _surprising(state, judged, last)
         asked = _questions(state, judged, ahead)
         if state.settings.ask == "mixed" and asked is not None:
@@ -114,7 +151,7 @@ class ModelRunner:
             time=now,
             fresh=self._fresh,
             judged=judged.scores.judged + len(state.counted_answers),
-            confidence=judged.confidence,
+            confidence=figures.confidence,
             expected_tau=ranking.expected_tau,
             reached=check.reached,
             reasons=tuple(check.reasons),
@@ -124,6 +161,8 @@ class ModelRunner:
             labels=_trusted(judged, last),
             surprising=surprising,
             surprise=surprise,
+            as_certain=_sure(judged),
+            by_consensus=None if consensus is None else _sure(consensus),
             audit=self.audit(state),
             queue=tuple(pool.label(pair) for pair in proposed.pairs),
             picks=proposed.picks,
@@ -138,6 +177,13 @@ class ModelRunner:
             uses_answers=isinstance(judged.judging.model, Hierarchical),
             independent=judged.scores.independent,
         )
+
+    def _figures(
+        self, state: State, judged: JudgingState, surprises: Sequence[Surprise]
+    ) -> tuple[JudgingState, JudgingState | None]:
+        """What the figures come from by the setting, and what they are by consensus."""
+        consensus = self.by_consensus(state, judged, surprises)
+        return judged if consensus is None or state.settings.answers_as == "certain" else consensus, consensus
 
     def forecast(self, state: State) -> TargetForecast | None:
         """The expected rise of the goal's confidence by grades until the rule's target; None if it has no such target.
@@ -333,6 +379,10 @@ def _surprising(
     of_each = _surprise(state, relevance.pool.label, left_out)
     aside = (each for each in (() if last is None else last.surprise) if state.is_set_aside(each.assessor))
     return surprising_grades(relevance, n=MOST_SURPRISING, out=left_out), (*of_each, *aside)
+
+
+def _sure(judged: JudgingState) -> RankingFigures:
+    return RankingFigures(judged.confidence, judged.ranking.expected_tau)
 
 
 def _surprise(state: State, label: Callable[[int], Pair], out: LeftOut) -> Iterator[Surprise]:

@@ -21,6 +21,7 @@ from probeval.selection.topics import check_stay, check_topics
 __all__ = ["ABOUT_RULE", "COMPARED", "LEASE", "Setup"]
 
 LEASE = 900.0  # seconds
+ANSWERS_AS = ("certain", "consensus")
 COMPARED = ("goal", "metric", "rope", "depth")  # the settings that decide what the confidence is of
 ABOUT_RULE = ("stopping", *COMPARED)  # those that decide when judging stops
 
@@ -68,6 +69,11 @@ class Setup(Record):
     grade_words: Annotated[tuple[str, ...], "What each grade means to assessors, lowest first; empty for none."] = ()
     gold_share: Annotated[float, "The share of an assessor's tasks that are pairs whose grade is known."] = 0.0
     repeat_share: Annotated[float, "The share of an assessor's tasks that are pairs that they judged before."] = 0.0
+    answers_as: Annotated[
+        str,
+        "How answers count: ``certain``, or by ``consensus``: with the errors of assessors that gold and repeated "
+        "questions and overlap tell of.",
+    ] = "certain"
     quiz: Annotated[int, "The number of questions with a known answer that an assessor gets before all others."] = 0
     least_right: Annotated[
         float,
@@ -107,6 +113,11 @@ class Setup(Record):
         if self.gold_share + self.repeat_share >= 1:
             both = self.gold_share + self.repeat_share
             raise CampaignError(f"Gold and repeated pairs together must be fewer than all tasks, got {both:g} of them.")
+        if self.answers_as not in ANSWERS_AS:
+            raise CampaignError(
+                f"Answers count as {' or by '.join(ANSWERS_AS)}; got {self.answers_as!r}."
+                f"{did_you_mean(self.answers_as, ANSWERS_AS)}"
+            )
         if self.quiz < 0:
             raise CampaignError(f"The questions of a quiz must be 0 or more, got {self.quiz}.")
         if not 0 <= self.least_right <= 1:

@@ -10,8 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -82,6 +83,14 @@ class Tendency:
     upper: float
 
 
+@dataclass(frozen=True)
+class RankingFigures:
+    """How sure a ranking is."""
+
+    confidence: Annotated[float, "The mean confidence over pairs of systems."]
+    expected_tau: Annotated[float, "The expected Kendall's tau of the ranking."]
+
+
 @dataclass(frozen=True, repr=False)
 class ModelSnapshot(Result):
     """The model's results on the judgments up to one event."""
@@ -135,6 +144,11 @@ class ModelSnapshot(Result):
     # What the model expected of the grades of each assessor; looked for again as often as surprising grades.
     surprise: tuple[Surprise, ...] = ()
     uses_answers: bool = True
+    as_certain: Annotated[RankingFigures | None, "The figures with answers as certain; null if unknown."] = None
+    by_consensus: Annotated[
+        RankingFigures | None,
+        "The figures with the errors of assessors; null if no answer is checked, so that grades are taken as right.",
+    ] = None
     figures: Annotated[
         tuple[StoppingFigure, ...],
         "The figures of the model that the stopping rule tests, each beside its target; empty for a budget alone.",
@@ -234,9 +248,15 @@ class ModelSnapshot(Result):
             Surprise(**{**one, "log_likelihood": tuple(one["log_likelihood"])}) for one in rest.get("surprise", ())
         )
         rest["figures"] = tuple(StoppingFigure(**one) for one in rest.get("figures", ()))
+        for name in ("as_certain", "by_consensus"):
+            rest[name] = None if rest.get(name) is None else RankingFigures(**rest[name])
         rest["comparisons"] = tuple(map(as_question, rest.get("comparisons", ())))
         rest["comparison_values"] = tuple(rest.get("comparison_values", ()))
-        return cls(**{name: row[name] for name in HEAD}, **rest)
+        found = cls(**{name: row[name] for name in HEAD}, **rest)
+        if written is None:  # nothing else tells whether its values are of their types
+            for name, kind in get_type_hints(cls).items():
+                msgspec.convert(msgspec.to_builtins(getattr(found, name)), kind)
+        return found
 
 
 def _digest(head: Mapping[str, Any], rest: Mapping[str, Any]) -> str:

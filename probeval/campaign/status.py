@@ -37,7 +37,7 @@ from probeval.reliability.agreement import krippendorff_alpha
 from probeval.results import FLAT, Result, frame, key
 from probeval.selection.pairs import ASK
 
-__all__ = ["QueryProgress", "Status", "day_of", "status_of"]
+__all__ = ["QueryProgress", "Status", "day_of", "error_sentence", "status_of"]
 
 DAY = 24 * 3600.0
 WEEK = 7 * DAY
@@ -287,8 +287,27 @@ def _progress(status: Status) -> Iterator[str]:
     if shares:
         yield f"Share of the pool that machines labelled: {', '.join(shares)}."
     yield from status.standing()
+    if error_sentence(status):
+        yield error_sentence(status)
     if snapshot is not None and snapshot.audit is not None:
         yield from snapshot.audit.sentences()
+
+
+def error_sentence(status: Status) -> str:
+    """What the errors of assessors do to the confidence; empty before a model has run."""
+    snapshot = status.snapshot
+    if snapshot is None or snapshot.as_certain is None or not status.judgments:
+        return ""
+    certain, consensus = snapshot.as_certain, snapshot.by_consensus
+    if consensus is None:
+        return "Grades are taken as right: no answer is checked by gold or repeated questions, or by a second assessor."
+    taken = status.setup.answers_as
+    return (
+        f"With the errors of assessors (by consensus) the confidence is {consensus.confidence:.3f} and the expected "
+        f"tau {consensus.expected_tau:.3f}; with answers as certain {certain.confidence:.3f} and "
+        f"{certain.expected_tau:.3f}. The campaign takes answers "
+        f"{'as certain' if taken == 'certain' else 'by consensus'}."
+    )
 
 
 def _on_verdicts(status: Status) -> Iterator[str]:

@@ -32,7 +32,17 @@ if TYPE_CHECKING:
     from probeval.campaign.assessors import CheckedWork, Comparer, Respondent, Share
     from probeval.campaign.kinds.grade import Adjudicated, Judged
 
-__all__ = ["ALARM", "RANDOM", "AssessorVerdict", "CheckedAnswers", "Surprise", "surprise_of", "verdicts_of"]
+__all__ = [
+    "ALARM",
+    "RANDOM",
+    "AnswerErrors",
+    "AssessorVerdict",
+    "CheckedAnswers",
+    "Surprise",
+    "answer_errors",
+    "surprise_of",
+    "verdicts_of",
+]
 
 ALARM = 0.95  # P(careless) from which on an assessor is named
 DOUBTFUL = 0.5  # what the model says of comparisons is shown from here on
@@ -357,6 +367,55 @@ def posterior_of(
         after = {name: Care(np.exp(log - np.logaddexp.reduce(log)), shifts[name]) for name, log in logs.items()}
         found = after if turn == ROUNDS - 1 else {name: found[name].halfway(after[name]) for name in people}
     return found
+
+
+@dataclass(frozen=True)
+class AnswerErrors:
+    """How assessors of a campaign err, by all checks together.
+
+    Parameters
+    ----------
+    checks
+        The number of checked answers.
+    answers
+        The probability of each answer of an assessor to a document of each grade, by assessor, shape (level, level).
+    """
+
+    checks: int
+    answers: Mapping[str, Floats]
+
+    def likelihood(self, told: Mapping[str, int], levels: int) -> Floats:
+        """The likelihood of the answers to one pair under each level, by assessor, shape (level,)."""
+        found = np.ones(levels)
+        for name, level in told.items():
+            found = found * self.answers[name][:, level]
+        return np.asarray(found / found.max())
+
+
+def answer_errors(state: State, surprises: Sequence[Surprise]) -> AnswerErrors:
+    """How the assessors who gave grades err.
+
+    A careful answer errs with the typical error and shift that the checks tell of; the expected share of answers at
+    random of an assessor tells nothing.
+    """
+    found = grade_evidence(state, surprises)
+    tables = (found.known, found.again, *found.with_others.values())
+    checks = int(sum(counts.sum() for table in tables for counts in table.values()))
+    people, levels = sorted(found.given), len(found.shares)
+    care = posterior_of(people, [found], {})
+    by_person = {name: found.log_likelihood(name, care) + np.log(PRIOR)[:, None] for name in people}
+    log = np.log(ERROR_PRIOR) + sum(
+        (np.logaddexp.reduce(each.reshape(-1, len(ERRORS)), axis=0) for each in by_person.values()),
+        np.zeros(len(ERRORS)),
+    )
+    typical = np.exp(log - np.logaddexp.reduce(log))
+    careful = np.einsum("e,egy->gy", typical, careful_answers(levels))[None]
+    answers = {}
+    for name in people:
+        known = care[name]
+        seen = sum((w * shifted(careful, s)[0] for s, w in known.shift.items()), np.zeros((levels, levels)))
+        answers[name] = (1 - known.random) * seen + known.random * found.habits(name)
+    return AnswerErrors(checks, answers)
 
 
 def _typical_integrated(by_person: Mapping[str, Floats]) -> dict[str, Floats]:

@@ -43,6 +43,12 @@ Rule = Annotated[
 Lease = Annotated[float, About("Minutes that an assessor may hold a pair.", least=0.1)]
 
 
+AnswersAs = Annotated[
+    str,
+    About(
+        "How answers count: certain, or by consensus, with the errors of assessors that checks tell of.", metavar="HOW"
+    ),
+]
 Quiz = Annotated[
     int, About("The number of questions with a known answer that an assessor gets before all others.", least=0)
 ]
@@ -68,6 +74,7 @@ class CampaignSettings(Checks, Sharing, Choosing):
     ask: Ask = "grades"
     follow_up: FollowUp = False
     forced: Forced = False
+    answers_as: AnswersAs = "certain"
     quiz: Quiz = 0
     least_right: LeastRight = 0.0
     rule: Rule = "unanimous"

@@ -104,6 +104,32 @@ class Bounded:
         return np.asarray(found / found.sum(axis=-1, keepdims=True))
 
 
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Probabilities of pairs whose grade was told with errors: in proportion to the likelihood of what was told.
+
+    Parameters
+    ----------
+    source
+        The probabilities without it.
+    likelihood
+        The likelihood of what was told of each pair under each level, 1 for nothing, shape (pair, level).
+    """
+
+    source: Probabilities
+    likelihood: Floats
+
+    @property
+    def n(self) -> int | None:
+        """The number of draws."""
+        return self.source.n
+
+    def probabilities(self, block: QueryBlock) -> Floats:
+        """Return the probabilities of a block."""
+        found = self.likelihood[block.pairs] * (self.source.probabilities(block) + TINY)
+        return np.asarray(found / found.sum(axis=-1, keepdims=True))
+
+
 class GainSummary(NamedTuple):
     r"""The expected gain of each pair, its variance, and its sensitivity to the model's parameters.
 
@@ -244,6 +270,36 @@ class RelevanceDistribution(Result):
         grades = judgments if isinstance(judgments, Grades) else Grades.of(judgments, self.pool, self.scale)
         source = Bounded.of(self.source, self.levels, grades.low, grades.high)
         found = replace(self, source=source, judged=grades.judged, beyond=grades.beyond)
+        return found if self.outside is None else found.with_outside(self.outside)
+
+    def told(self, pairs: Ints, likelihood: Floats) -> RelevanceDistribution:
+        """Return the distribution with these pairs uncertain: their grades were told with errors.
+
+        Parameters
+        ----------
+        pairs
+            The pairs, shape (n,). Of those that are certain now, the model's own probabilities count.
+        likelihood
+            The likelihood of what was told of each under each level, shape (n, level).
+
+        Examples
+        --------
+        >>> from probeval.data import Judgments, Pool, Scale
+        >>> pool = Pool.of(["q", "q"], ["d1", "d2"])
+        >>> judged = Judgments.rows(["q", "q"], ["d1", "d2"], [1, 1])
+        >>> known = RelevanceDistribution.of(pool, Scale.binary(), np.full((2, 2), 0.5), judgments=judged)
+        >>> known.told(np.array([1]), np.array([[0.1, 0.9]])).moments(Scale.binary().gains)[0].tolist()
+        [1.0, 0.9...]
+        """
+        free = self.source.source if isinstance(self.source, Bounded) else self.source
+        every = np.ones((len(self.pool), len(self.levels)))
+        every[pairs] = likelihood
+        judged = self.judged.copy()
+        judged[pairs] = UNJUDGED
+        source: Probabilities = Told(free, every)
+        if (source.n or 1) * every.size <= KEPT:
+            source = ProbabilityTable.of(source, self.pool, len(self.levels))
+        found = replace(self, source=source, judged=judged)
         return found if self.outside is None else found.with_outside(self.outside)
 
     def with_outside(self, outside: Outside) -> RelevanceDistribution:

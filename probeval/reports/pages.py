@@ -343,6 +343,8 @@ def _audit(audited: AuditReport) -> Section:
 
 def _people(status: Status) -> Section:
     """Return the section on assessors and their agreement."""
+    from probeval.campaign.status import error_sentence
+
     table = status.to_frame()
     parts: list[Part] = [Prose(f"{status.count}.")]
     if status.shared:
@@ -365,6 +367,8 @@ def _people(status: Status) -> Section:
                 "Bias: mean difference from the other assessors on shared pairs, in grades ± standard error.",
             )
         )
+    if error_sentence(status):
+        parts.append(Prose(error_sentence(status)))
     if status.verdicts:
         verdicts = pd.DataFrame(
             {

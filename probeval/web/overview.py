@@ -14,7 +14,7 @@ from starlette.responses import Response
 from probeval.campaign import Status, export_formats
 from probeval.campaign.assessors import comparer_sentences, quality_sentences, user_sentences
 from probeval.campaign.questions import graded
-from probeval.campaign.status import day_of
+from probeval.campaign.status import day_of, error_sentence
 from probeval.web.adjudication import address, votes
 from probeval.web.pictures import intervals
 
@@ -64,6 +64,7 @@ class OverviewPage:
             last_seen=last_seen(status),
             checked=[share for share in status.assessors if share.gold or share.repeats],
             quality=[*quality_sentences(status.assessors)],
+            errors=error_sentence(status),
             comparing=[*comparer_sentences(status.comparers)],
             trapped=[*user_sentences(status.users, status.gold_name)],
             disagreements=[

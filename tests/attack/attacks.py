@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from tests.attack.cases import Attack, Outcome, run_attack
 from tests.campaign.hostile_stores import STORES
+from tests.campaign.killed_writers import COPIES
 from tests.campaign.power_cuts import POWER_CUTS
 from tests.data.hostile_files import FILES
 from tests.data.hostile_partitions import PARTITIONS
 from tests.relevance.hostile_cards import CARDS
+from tests.web.crowds import KILLS, KILLS_ON_POSTGRES
+from tests.web.hostile_requests import REQUESTS
 
 ATTACKS: dict[str, Attack] = {
+    "kills": KILLS,
+    "kills on PostgreSQL": KILLS_ON_POSTGRES,
+    "backups": COPIES,
+    "requests": REQUESTS,
     "files": FILES,
     "cards": CARDS,
     "stores": STORES,

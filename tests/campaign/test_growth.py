@@ -54,6 +54,14 @@ def test_growth_with_assessors(memory: Path):
             assert after[1] < MOST / 2 * before[1], path
 
 
+@pytest.mark.validation
+def test_a_start_with_a_hundred_thousand_events_by_twenty_assessors(memory: Path):
+    make_store(memory / "25000.db", 25_000, assessors=20)
+    seconds, megabytes = cost("start", memory / "25000.db")
+    assert seconds < 10
+    assert megabytes < MEGABYTES
+
+
 @pytest.mark.slow
 def test_memory_is_not_the_square_of_shared_pairs(memory: Path):
     """The paths that take least time; ``make validate`` has them all, with more pairs."""

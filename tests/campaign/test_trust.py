@@ -400,7 +400,15 @@ def test_servers_that_start_and_stop_never_serve_at_once(file: Path):
 
 @pytest.mark.parametrize(
     "change",
-    ["body = 'no json'", "body = '[]'", "body = '{}'", "body = x'fffe00'", "confidence = 2", "number = 1"],
+    [
+        "body = 'no json'",
+        "body = '[]'",
+        "body = '{}'",
+        "body = x'fffe00'",
+        "confidence = 2",
+        "number = 1",
+        "body = json_set(json_remove(body, '$.digest'), '$.expected_tau', 'high')",  # as one of an earlier version
+    ],
 )
 def test_a_damaged_snapshot_is_computed_again(file: Path, change: str):
     with Campaign.open(file) as campaign:

@@ -12,7 +12,7 @@ from scipy import integrate, stats
 
 from probeval.campaign import Campaign, Restored, SetAside, State, fold
 from probeval.campaign import verdicts as own
-from probeval.campaign.verdicts import ALARM, CARELESS, CheckedAnswers, careful_answers, posterior_of
+from probeval.campaign.verdicts import ALARM, CARELESS, CheckedAnswers, answer_errors, careful_answers, posterior_of
 from probeval.data import read_judgments
 from probeval.errors import CampaignError
 
@@ -235,3 +235,63 @@ def test_bad_settings_of_a_quiz_get_one_line(make: Make):
         campaign.change("eve", quiz=-1)
     with pytest.raises(CampaignError, match=r"The least share of right answers must be from 0 to 1, got 1\.5"):
         campaign.change("eve", least_right=1.5)
+
+
+# Errors inside the confidence
+
+
+def _checked(make: Make, **settings: object) -> Campaign:
+    """Three assessors with gold; dan is careless."""
+    campaign = make(gold_share=0.4, overlap=0.3, seed=4, **settings)
+    campaign.change_gold("eve", {q: {f"{q}-gold{i}": float(i % 3) for i in range(6)} for q in campaign.queries})
+    rng = np.random.default_rng(2)
+    for _ in range(30):
+        for who in ("ann", "bob", "dan"):
+            for task in campaign.next(who):
+                known = campaign.state.gold.get(task.question, len(task.doc) % 3)
+                campaign.answer(who, task.question, grade=float(rng.integers(3)) if who == "dan" else known)
+    return campaign
+
+
+def test_answers_by_consensus_are_less_sure_than_answers_as_certain(make: Make):
+    campaign = _checked(make)
+    snapshot = campaign.refresh()
+    certain, consensus = snapshot.as_certain, snapshot.by_consensus
+    assert certain is not None
+    assert consensus is not None
+    assert snapshot.confidence == certain.confidence
+    assert consensus.confidence < certain.confidence
+    said = f"the confidence is {consensus.confidence:.3f}"
+    assert said in campaign.status().summary()
+    campaign.change("eve", answers_as="consensus")
+    chosen = campaign.refresh()
+    assert chosen.confidence == chosen.by_consensus.confidence == campaign.evaluate().confidence
+    assert chosen.judged == snapshot.judged  # and no judged pair is asked for again
+    disputed = {question.pairs[0] for question in campaign.state.contested("grade")}
+    assert not {*chosen.queue} & ({*campaign.state.judged} - disputed)
+    assert "The campaign takes answers by consensus." in campaign.status().summary()
+    assert campaign.statement().systems[0].mean == pytest.approx(chosen.systems[0].mean)
+
+
+def test_the_errors_of_a_careless_assessor_are_wide(make: Make):
+    errors = answer_errors(_checked(make).state, ())
+    assert errors.checks > 20
+    for name in ("ann", "bob", "dan"):
+        assert errors.answers[name].sum(axis=1) == pytest.approx(1)
+    right = {name: np.diag(answers).mean() for name, answers in errors.answers.items()}
+    assert right["dan"] < 0.7 < 0.85 < min(right["ann"], right["bob"])
+    both = errors.likelihood({"ann": 2, "bob": 2}, 3)
+    assert both[2] == 1
+    assert both[0] < errors.likelihood({"ann": 2}, 3)[0] < errors.likelihood({"dan": 2}, 3)[0]
+
+
+def test_without_a_check_grades_are_taken_as_right(make: Make):
+    campaign = make(answers_as="consensus")
+    for i in range(5):
+        campaign.answer("ann", campaign.pool.label(i), grade=i % 3)
+    snapshot = campaign.refresh()
+    assert snapshot.by_consensus is None
+    assert snapshot.confidence == snapshot.as_certain.confidence
+    assert "Grades are taken as right: no answer is checked" in campaign.status().summary()
+    with pytest.raises(CampaignError, match="Answers count as certain or by consensus; got 'certan'"):
+        campaign.change("eve", answers_as="certan")

@@ -5,9 +5,11 @@ The small case runs in CI, the large one in ``make validate``.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 
 import probeval
+from probeval import parallel as workers
 from probeval.data import open_partitions, write_partitions
 from probeval.features import standards
 from probeval.parallel import parallel
@@ -155,6 +158,41 @@ def expect_that_another_version_is_refused(folder: Path, started: Cluster, place
         probeval.ProbevalError, match=rf"0\.0\.1.*{probeval.__version__}|{probeval.__version__}.*0\.0\.1"
     ):
         evaluated(folder, started.address)
+
+
+def _work_there(started: Cluster, *work: Callable[[], object]) -> list[object]:
+    with parallel(1, started.address) as run:
+        return list(run(work))
+
+
+def test_workers_that_are_attacked(tmp_path, monkeypatch):
+    """Work that ends its worker, workers and a scheduler that go while it lasts: nobody waits for ever."""
+    monkeypatch.setattr(workers, "ALONE", 2.0)
+    started = Cluster(tmp_path, nanny=False)
+    try:
+        started.start()
+        started.add_worker()
+        started.wait_for(1)
+        with pytest.raises(TimeoutError, match="mine"):
+            _work_there(started, partial(_raise, TimeoutError("mine")))
+        with pytest.raises(TypeError, match="serialize"):
+            _work_there(started, threading.Lock)
+        assert _work_there(started, lambda: 7) == [7]  # the worker goes on
+        with pytest.raises(probeval.ProbevalError, match=r"All workers of the Dask scheduler have ended"):
+            _work_there(started, partial(os._exit, 1))
+        started.add_worker()
+        started.wait_for(1)
+        assert started.scheduler is not None
+        end = threading.Timer(1.0, started.scheduler.kill)
+        end.start()
+        with pytest.raises(probeval.ProbevalError, match=r"The Dask scheduler has ended, or dropped the work"):
+            _work_there(started, *[lambda: time.sleep(20)] * 4)
+    finally:
+        started.stop()
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def test_addresses_that_are_none(folders):

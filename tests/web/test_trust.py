@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import re
 import shutil
@@ -13,21 +12,18 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlencode
 
-import numpy as np
 import pytest
-from starlette.routing import Route
 
 from probeval.campaign import Campaign, Judged, Store, check_store
 from probeval.campaign.log import SCHEMA
 from probeval.data import Runs
 from probeval.errors import StoreError
-from probeval.web import Board, Limiter, Roster, application
-from probeval.web.forms import FIELDS
+from tests.attack.cases import check_apart, check_some
 from tests.web.asking import Client
 from tests.web.browsing import press
-from tests.web.conftest import EVE, HOST
+from tests.web.conftest import EVE
+from tests.web.hostile_requests import REQUESTS, memory_of
 from tests.web.served import Judge, Served
 
 if TYPE_CHECKING:
@@ -154,7 +150,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_up_under_a_server(campaign: Campaign, serve: Serve, small_disk: Path):
+@pytest.mark.parametrize("killed", ["while it is full", "later"])
+def test_a_disk_that_fills_up_under_a_server(campaign: Campaign, serve: Serve, small_disk: Path, killed: str):
     campaign.close()
     file = Path(shutil.copy(campaign.address[0], small_disk / "store.db"))
     server = serve(file, "--assessor", "ann")
@@ -174,12 +171,17 @@ def test_a_disk_that_fills_up_under_a_server(campaign: Campaign, serve: Serve, s
                 line = str(refused).splitlines()[0]
         assert line.startswith("503 ")
         assert "the disk is full; this step was not saved, all earlier ones were" in line
-        (small_disk / "other").unlink()  # there is room again, and the server goes on
-        judge.look()
-        judge.judge(2)
+        if killed == "while it is full":
+            server.kill()
+        (small_disk / "other").unlink()  # there is room again
+        if killed == "later":  # the server goes on
+            judge.look()
+            judge.judge(2)
+            kept += 1
     server.kill()
     with Campaign.open(file) as again:
-        assert sum(isinstance(event, Judged) for event in again.log()) == kept + 1
+        assert sum(isinstance(event, Judged) for event in again.log()) == kept
+        again.answer("zoe", again.pool.label(0), grade=1)
     with closing(Store(file, read_only=True)) as store:
         assert check_store(store).faults == ()
 
@@ -259,92 +261,14 @@ def test_pages_work_when_the_clock_goes_backwards(open_page: Callable[..., Clien
     assert len(campaign.state.judged) == 2
 
 
-def _routes(campaign: Campaign) -> list[str]:
-    """The addresses of the page."""
-    roster, plenty = Roster(campaign, alone="x"), Limiter(rate=1e9, burst=1e9)
-    app = application(campaign, roster=roster, board=Board(campaign), hosts=[HOST], requests=plenty)
-    routes = app._app._app.routes  # type: ignore[attr-defined]
-    return sorted({route.path for route in routes if isinstance(route, Route)})
-
-
-def _memory(server: Served) -> float:
-    """The memory of a server in MB."""
-    lines = Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
-
-
-METHODS = ("GET", "GET", "POST", "POST", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "BREW")
-WORDS = ("", "q1", "d001", "0", "1", "2", "-1", "nan", "qrels", "log", "csv", "../x", "%2e%2e", "'", "\0", "\u202e")
-
-
-def _fuzz(
-    rng: np.random.Generator, route: str, mark: str, pair: tuple[str, str]
-) -> tuple[str, str, bytes, dict[str, str]]:
-    """A request that nobody would send; some of them are nearly right."""
-
-    def word() -> str:
-        return str(rng.choice(WORDS)) if rng.random() < 0.7 else rng.bytes(20).decode("latin-1")
-
-    address = re.sub(r"\{.*\}", lambda _: quote(word(), safe=""), route)
-    form = {str(name): word() for name in rng.choice([*FIELDS, "unknown"], size=rng.integers(5), replace=False)}
-    if rng.random() < 0.6:
-        form |= {"mark": mark, "query": pair[0], "doc": pair[1], "request": rng.bytes(8).hex()}
-        form.pop("unknown", None)
-    body = urlencode(form).encode() if rng.random() < 0.8 else rng.bytes(int(rng.integers(2000)))
-    headers = {"Content-Type": "application/x-www-form-urlencoded", "X-Part": "1"}
-    for name in rng.choice(["X-Part", "Range", "Content-Type", "Accept", "Origin", "Host"], size=rng.integers(3)):
-        if rng.random() < 0.3:
-            headers[str(name)] = rng.bytes(12).decode("latin-1").translate(dict.fromkeys([*range(32), 127]))
-    return str(rng.choice(METHODS)), address, body, headers
-
-
-def _throw(campaign: Campaign, serve: Serve, n: int) -> float:
-    """Send so many fuzzed requests by owners, assessors and strangers; the MB by which the memory grows."""
-    routes, rng = _routes(campaign), np.random.default_rng(0)
-    people = [campaign.people.invite("eve", f"p{i}", role="owner" if i % 2 else "assessor") for i in range(20)]
-    pairs = [campaign.pool.label(i) for i in range(len(campaign.pool))]
-    server = serve(campaign.address[0])
-    judges = [Judge(server.url, token) for _, token in people]
-    marks = [_mark(judge) for judge in judges]
-    statuses: dict[int, int] = {}
-    early = 0.0
-    for i in range(n):
-        at = int(rng.integers(len(judges) + 1))
-        judge = judges[at % len(judges)]
-        route, pair = routes[i % len(routes)], pairs[int(rng.integers(len(pairs)))]
-        method, address, body, headers = _fuzz(rng, route, marks[at % len(judges)], pair)
-        own = {"Origin": server.url} | ({} if at == len(judges) else {"Cookie": judge.cookie})
-        with closing(http.client.HTTPConnection(server.host, timeout=30)) as connection:
-            connection.request(method, address, None if method in ("GET", "HEAD") else body, own | headers)
-            answer = connection.getresponse()  # within 30 seconds, or an error
-            answer.read()
-        statuses[answer.status] = statuses.get(answer.status, 0) + 1
-        assert answer.status < 500, (method, address, body, headers)
-        if i == n // 4:
-            early = _memory(server)
-    late = _memory(server)
-    print(f"{n} requests: {dict(sorted(statuses.items()))}; {early:.0f} MB after a quarter, {late:.0f} MB at the end")
-    assert statuses[200] > n / 50
-    for judge in judges:
-        judge.close()
-    log = campaign.log()
-    assert [event.number for event in log] == list(range(1, len(log) + 1))
-    return late - early
-
-
-def _mark(judge: Judge) -> str:
-    judge.look()
-    return judge.fields["mark"]
-
-
 @pytest.mark.slow
-def test_a_hundred_fuzzed_requests_over_the_wire(campaign: Campaign, serve: Serve):
-    assert _throw(campaign, serve, 100) < 30
+def test_a_hundred_fuzzed_requests_over_the_wire():
+    check_some(REQUESTS, 100)
 
 
 @pytest.mark.validation
-def test_ten_thousand_fuzzed_requests_over_the_wire(campaign: Campaign, serve: Serve):
-    assert _throw(campaign, serve, 10_000) < 30
+def test_ten_thousand_fuzzed_requests_over_the_wire():
+    check_apart("requests", REQUESTS.full)
 
 
 @pytest.mark.slow
@@ -399,3 +323,41 @@ def test_pages_that_are_open_while_the_campaign_changes(
     assert "token was revoked" in ann.locator("body").inner_text()
     judged = [event for event in campaign.log() if isinstance(event, Judged)]
     assert [(event.by, event.grade) for event in judged] == [("ann", 1), ("ann", 2), ("ann", 1)]
+
+
+HALF_AN_HOUR = 1800  # seconds
+
+
+@pytest.mark.slow
+def test_pages_that_are_open_for_half_an_hour(new_page: Callable[..., Page], campaign: Campaign, serve: Serve):
+    """Their clocks run thirty times a minute, while another person judges: they keep up, and nothing grows."""
+    tokens = {
+        who: campaign.people.invite("eve", who, role=role)[1] for who, role in (("ann", "assessor"), ("olga", "owner"))
+    }
+    campaign.refresh()
+    server = serve(campaign.address[0])
+    ann, olga = new_page(), new_page()
+    asked, wrong = list[str](), list[str]()
+    for who, page in (("ann", ann), ("olga", olga)):
+        page.clock.install()
+        page.goto(f"{server.url}/join/{tokens[who]}")
+        page.wait_for_url(server.url + "/")
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+    olga.goto(server.url + "/overview")
+    shown, early = ann.locator("#answer [name=doc]").input_value(), 0.0
+    for minute in range(HALF_AN_HOUR // 60):
+        campaign.answer("bob", campaign.pool.label(minute % len(campaign.pool)), grade=minute % 3)
+        for page in (ann, olga):
+            page.clock.run_for(60_000)
+        if minute == HALF_AN_HOUR // 240:
+            early = memory_of(server)
+    assert wrong == []
+    assert HALF_AN_HOUR // 60 <= len(asked) < HALF_AN_HOUR  # it asks, at most once a second
+    assert memory_of(server) - early < 10
+    olga.clock.resume()
+    olga.get_by_role("row", name=re.compile(r"^bob\s+30\b")).first.wait_for()  # among the assessors
+    assert ann.locator("#answer [name=doc]").input_value() == shown  # the form that she had is still there
+    press(ann, "1")
+    (mine,) = [event for event in campaign.log() if isinstance(event, Judged) and event.by == "ann"]
+    assert (mine.doc, mine.grade) == (shown, 1)
