@@ -47,7 +47,7 @@ def power_of(difference: ArrayLike, *, sd: ArrayLike, n: ArrayLike, alpha: float
     if (size < 2).any() or (spread <= 0).any():
         raise ReliabilityError("Power needs at least two queries and a standard deviation above 0.")
     shift = np.abs(delta) * np.sqrt(size) / spread
-    critical = stdtrit(size - 1, 1 - alpha / tails)
+    critical = np.asarray(stdtrit(size - 1, 1 - alpha / tails), dtype=float)
     power = 1 - _below(size - 1, shift, critical)
     return np.asarray(power + (_below(size - 1, shift, -critical) if tails == 2 else 0.0))
 
