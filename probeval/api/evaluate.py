@@ -92,8 +92,7 @@ class EvaluationInputs(WorkOnParts, Distribution, Evidence):
             evaluation_estimate(collection, measured, depth=deep, method=self.method, draws=self.draws)
         )
         settings = self._settings(measured, choice.scale, remarks)
-        in_parts = (self.jobs, self.scheduler) != (None, None)
-        settings["outside"] = self._outside(measured, choice.scale, in_parts=in_parts)
+        settings["outside"] = self._outside(choice.scale)
         if self.jobs is None and self.scheduler is None:
             return ScoreEstimation.of(
                 collection, choice.model, measured, depth=deep, scale=choice.scale, **settings
@@ -139,13 +138,12 @@ class EvaluationInputs(WorkOnParts, Distribution, Evidence):
     def _engine(self) -> Engine:
         return Engine(self.jobs, self.scheduler, self.reporter)
 
-    def _outside(self, metric: Metric, scale: Scale, *, in_parts: bool) -> OutsideModel | None:
+    def _outside(self, scale: Scale) -> OutsideModel | None:
         """The model of relevant documents outside the pool; by default for measures that count all of them."""
         if self.outside is not None:
             return load_outside() if self.outside is True else self.outside or None
         drawn = self.method in (None, "draws") and len(scale) <= MOST_GRADES
-        needed = drawn and (metric.counts_all(scale) or not in_parts)
-        return replace(load_outside(), only_bases=True) if needed else None
+        return replace(load_outside(), only_bases=True) if drawn else None
 
     def _settings(self, metric: Metric, scale: Scale, reporter: Reporter) -> dict[str, Any]:
         """How scores are estimated, beside the model and the measure."""

@@ -64,7 +64,8 @@ def _needs_one_process(
         check_scoring(metric, method=settings["method"], aggregate=settings["aggregate"], draws=settings["draws"])
     except (ModelError, ScoreError):
         return "this model, or this kind of scores, needs all queries at once."
-    if settings["outside"] is not None:
+    outside = settings["outside"]
+    if outside is not None and (not outside.only_bases or metric.counts_all(choice.scale)):
         return "documents outside the pool are estimated from all queries."
     if collection.consensus:
         return "a consensus tells of assessors, over all queries."

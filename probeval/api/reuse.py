@@ -25,7 +25,7 @@ from probeval.display import Table
 from probeval.errors import DataError, ModelError, did_you_mean
 from probeval.metrics import AnyMetric
 from probeval.records import About, task
-from probeval.relevance import Choice
+from probeval.relevance import Choice, Hierarchical
 from probeval.reporting import Reporter
 from probeval.results import FLAT, Result, frame, key, rows
 from probeval.scores.evaluate import as_metric
@@ -338,7 +338,8 @@ class ReuseInputs(Work, Scoring, Evidence):
             classical = measure_later(judged_scores(joined, measured, scale=exact, depth=deep), first, group)
             by_model: Sequence[ModelScore | None] = [None] * len(group)
             if choice is not None:
-                judging = Judging.of(joined, choice.model, measured, scale=exact, depth=deep, seed=self.seed)
+                model = replace(choice.model, later=group) if isinstance(choice.model, Hierarchical) else choice.model
+                judging = Judging.of(joined, model, measured, scale=exact, depth=deep, seed=self.seed)
                 by_model = judge_later(judging.begin(), first, group, level=self.level)
             found += [LaterSystem(*parts) for parts in zip(group, classical, by_model, strict=True)]
         return Reuse(

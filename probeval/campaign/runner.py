@@ -21,7 +21,7 @@ from probeval.campaign.snapshot import (
     RankingFigures,
     TargetForecast,
     Tendency,
-    target_confidence,
+    forecast_target,
 )
 from probeval.campaign.state import State
 from probeval.campaign.verdicts import Surprise, answer_errors, grade_levels, surprise_of
@@ -192,7 +192,7 @@ class ModelRunner:
         """
         from probeval.simulation.forecast import forecast
 
-        judged, target = self.judging_state(state), target_confidence(state.settings.rule_to_stop)
+        judged, target = self.judging_state(state), forecast_target(state.settings.rule_to_stop)
         if target is None or state.settings.ask != "grades" or judged.goal.about_labels:
             return None
         goal = judged.goal.confidence
@@ -407,7 +407,7 @@ def _uncertainty(judged: JudgingState) -> dict[str, float]:
 
 def forecast_is_due(snapshot: ModelSnapshot, state: State) -> bool:
     """Whether a forecast is worth making: none yet for this target, or many judgments since."""
-    setup, target = state.settings, target_confidence(state.settings.rule_to_stop)
+    setup, target = state.settings, forecast_target(state.settings.rule_to_stop)
     if target is None or setup.ask != "grades" or Goal.parse(setup.goal).about_labels:
         return False
     if snapshot.reached or snapshot.judged < FORECAST_FROM or snapshot.number < state.aimed:

@@ -35,6 +35,7 @@ __all__ = [
     "ModelSnapshot",
     "TargetForecast",
     "Tendency",
+    "forecast_target",
     "judgments_left",
     "target_confidence",
     "way_come",
@@ -270,6 +271,19 @@ def target_confidence(stopping: Stopping) -> float | None:
     0.9
     """
     return min(stopping.targets(CONFIDENCE), default=None)
+
+
+def forecast_target(stopping: Stopping) -> float | None:
+    """The mean confidence at which a stopping rule is met by itself, the lowest of several; None if there is none.
+
+    A forecast is of confidence alone: of a rule that asks for more beside it, it would promise too much.
+
+    >>> rules = "confidence=.9,budget=100", "confidence=.9+halfwidth=.02,confidence=.95", "confidence=.9+halfwidth=.02"
+    >>> [forecast_target(Stopping.parse(rule)) for rule in rules]
+    [0.9, 0.95, None]
+    """
+    alone = [together[0] for together in stopping.alternatives if len(together) == 1]
+    return min((one.target for one in alone if one.rule == CONFIDENCE), default=None)
 
 
 def way_come(curve: Sequence[tuple[int, float]]) -> float | None:

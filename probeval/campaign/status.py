@@ -29,7 +29,7 @@ from probeval.campaign.events import Event, Phase
 from probeval.campaign.kinds import Compared
 from probeval.campaign.questions import COMPARISON, GRADE
 from probeval.campaign.setup import Setup
-from probeval.campaign.snapshot import ModelSnapshot, judgments_left, target_confidence, way_come
+from probeval.campaign.snapshot import ModelSnapshot, forecast_target, judgments_left, way_come
 from probeval.campaign.state import State
 from probeval.campaign.verdicts import AssessorVerdict, verdicts_of
 from probeval.display import Record, Table, counted, fact_table
@@ -405,7 +405,7 @@ def status_of(
     """
     setup, pool = state.settings, material.asked
     if snapshot is not None:  # a forecast for another target says nothing
-        ahead = snapshot.forecast_for(target_confidence(setup.rule_to_stop), state.aimed)
+        ahead = snapshot.forecast_for(forecast_target(setup.rule_to_stop), state.aimed)
         snapshot = replace(snapshot, forecast=ahead)
     who, _, grades = state.grade_matrix()
     several = (~np.isnan(grades)).sum(axis=0) > 1

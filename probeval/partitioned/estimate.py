@@ -123,9 +123,11 @@ class PartitionedEstimate(ScoreEstimate):
         """The joint scores of all systems over all queries."""
         return self.whole_scores
 
-    @property
-    def scores_with_outside(self) -> None:
-        """None: relevant documents outside the pool are estimated from all queries at once."""
+    @cached_property
+    def scores_with_outside(self) -> Scores | None:
+        """The scores with an estimate of the relevant documents outside the pool; None for a campaign on disk."""
+        narrow = self.full_collection is not None and self.scores.ideal is not None and self.scores.ideal.is_narrow
+        return self._in_one_process.scores_with_outside if narrow else None
 
     @cached_property
     def in_memory(self) -> ScoreEstimate:
@@ -138,6 +140,12 @@ class PartitionedEstimate(ScoreEstimate):
         if self.full_collection is None:
             return self
         self.engine.reporter.say("All pairs are needed at once: estimated again in one process.")
+        return self._in_one_process
+
+    @cached_property
+    def _in_one_process(self) -> ScoreEstimate:
+        """The same with all pairs of the collection in memory."""
+        assert self.full_collection is not None
         how, model = self.estimation, self.fit.model.model
         problem = self.full_collection.problem(depth=how.depth, scale=how.scale)
         design = model.design(problem, worth_factor=self.worth_factor)
@@ -174,9 +182,10 @@ class PartitionedEstimate(ScoreEstimate):
     def by(self, metric: Metric, *, depth: int) -> ScoreEstimate:
         """Return the estimate with another measure; on disk, of the same depth."""
         how = self.estimation
+        beyond = how.outside is not None and metric.counts_all(how.scale)
+        if (depth != how.depth or beyond) and self.full_collection is not None:
+            return self.with_all_pairs.by(metric, depth=depth)
         if depth != how.depth:
-            if self.full_collection is not None:
-                return self.with_all_pairs.by(metric, depth=depth)
             raise ScoreError(
                 f"{metric} is of depth {depth}, the partitions were read to depth {how.depth}. Name one --depth "
                 "for all measures, or evaluate it alone."

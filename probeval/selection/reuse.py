@@ -112,7 +112,8 @@ def narrowing(state: JudgingState, system: str, *, level: float = 0.95, most: in
 def newcomer_interval(score: Score, level: float = 0.95) -> tuple[float, float]:
     """Return the interval of the score of a system that had no part in the judging, wider than the model's own.
 
-    The model learned from the first systems, and errors that all of them share are larger for a newcomer. See
+    The model learned from the first systems, and errors that all of them share are larger for a newcomer. Ranks and
+    comparisons with the first systems need no such widening: the error is common to both sides. See
     docs/theory/judging.md#newcomers.
     """
     mean, (low, high) = score.mean(), score.interval(level)

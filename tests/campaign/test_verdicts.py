@@ -12,7 +12,15 @@ from scipy import integrate, stats
 
 from probeval.campaign import Campaign, Restored, SetAside, State, fold
 from probeval.campaign import verdicts as own
-from probeval.campaign.verdicts import ALARM, CARELESS, CheckedAnswers, answer_errors, careful_answers, posterior_of
+from probeval.campaign.verdicts import (
+    ALARM,
+    CARELESS,
+    CheckedAnswers,
+    answer_errors,
+    careful_answers,
+    posterior_of,
+    surprise_of,
+)
 from probeval.data import read_judgments
 from probeval.errors import CampaignError
 
@@ -95,6 +103,22 @@ def test_who_disagrees_with_a_careless_assessor_is_not_careless():
     assert found["bob"].careless < 0.2
     assert found["dan"].careless > ALARM
     assert found["dan"].random > 0.5
+
+
+def test_answers_that_the_model_does_not_expect_tell_of_a_careless_assessor():
+    rng, n = np.random.default_rng(5), 60
+    level = rng.choice(LEVELS, n, p=SHARES)
+    expected = 0.9 * np.eye(LEVELS)[level] + 0.1 * SHARES
+    careful = np.array([rng.choice(LEVELS, p=p) for p in expected])
+    answers = {"ann": careful, "dan": np.where(rng.random(n) < 0.8, rng.integers(LEVELS, size=n), careful)}
+    found = {name: surprise_of(name, expected, given, SHARES) for name, given in answers.items()}
+    assert found["dan"].surprising > 2 * max(found["dan"].by_chance, found["ann"].surprising)
+    evidence = CheckedAnswers(SHARES, {name: np.bincount(y, minlength=LEVELS) * 1.0 for name, y in answers.items()})
+    shape = (len(own.shifts_of(LEVELS)), own.N, len(own.ERRORS))
+    evidence.expected.update({name: np.reshape(one.log_likelihood, shape) for name, one in found.items()})
+    care = posterior_of(list(answers), [evidence], {})
+    assert care["dan"].careless > ALARM
+    assert care["ann"].careless < 0.05
 
 
 @pytest.mark.slow

@@ -66,7 +66,7 @@ def test_the_whole_way(probeval: Run, store: str, tmp_path: Path):
     out = probeval("campaign", "export", store, "-o", "qrels.txt")
     assert out.err.endswith("lines in qrels.txt. Read them elsewhere with --scale graded:2.\n")
     assert f"{query} adjudicated {doc} 1\n" in Path("qrels.txt").read_text()
-    assert len(read_judgments("qrels.txt")) == document["judged"]
+    assert len(read_judgments("qrels.txt")) == document["judged"] + document["undecided"]
     rows = [json.loads(line) for line in probeval("campaign", "export", store, "--format", "jsonl").out.splitlines()]
     assert {row["assessor"] for row in rows} == {"ann", "bob", "eve"}
 
@@ -186,7 +186,7 @@ def test_status_evaluate_and_report_state_the_same_confidence(probeval: Run, run
     assert json.loads(evaluated.out)["confidence"] == status["snapshot"]["confidence"]
     reported = probeval("report", "mine.db", "-o", "report.html", "--format", "csv")
     assert reported.code == 0, reported.err
-    assert f"mean confidence,{status['snapshot']['confidence']:.3f}," in reported.out
+    assert f"confidence,{status['snapshot']['confidence']:.3f}," in reported.out
 
 
 def test_imports_say_what_came_in(probeval: Run, store: str, small: Collection):

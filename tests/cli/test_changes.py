@@ -167,3 +167,19 @@ def test_gold_pairs_are_given_shown_and_answered(probeval: Run, store: str, tmp_
     (tmp_path / "wrong.txt").write_text("nowhere 0 d 1\n")
     said = probeval("campaign", "gold", store, tmp_path / "wrong.txt")
     assert said.err.startswith("Error: Gold: no query 'nowhere' in this campaign.")
+
+
+def test_the_answers_of_a_person_are_set_aside_and_come_back(probeval: Run, store: str):  # noqa: F811
+    given = json.loads(probeval("campaign", "next", store, "--assessor", "dan", "--no-refresh", "--format", "json").out)
+    query, doc = given["next"][0]["query"], given["next"][0]["doc"]
+    probeval("campaign", "record", store, query, doc, 0, "--assessor", "dan")
+    said = probeval("campaign", "set-aside", store, "dan", "--by", "eve", "--reason", "a robot", "--format", "json")
+    assert json.loads(said.out)["set_aside"]
+    status = json.loads(probeval("campaign", "status", store, "--format", "json").out)
+    assert [(each["assessor"], each["set_aside"]) for each in status["verdicts"]] == [("dan", True)]
+    assert status["judged"] == 0
+    assert "set aside  dan: a robot" in probeval("campaign", "log", store).out
+    said = probeval("campaign", "set-aside", store, "dan", "--undo", "--format", "json")
+    assert not json.loads(said.out)["set_aside"]
+    assert json.loads(probeval("campaign", "status", store, "--format", "json").out)["judged"] == 1
+    assert probeval("campaign", "set-aside", store, "dna").err.startswith("Error: 'dna' has answered nothing.")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from probeval.data import Collection, Judgments, Scale, as_judgments, as_runs
 from probeval.metrics import measure
-from probeval.relevance import FallbackModel, Uniform
+from probeval.relevance import FallbackModel, Uniform, load_card
+from probeval.relevance.effects.system import LATER
 from probeval.selection import Judging, judge_later, measure_later, narrowing
 from probeval.selection.reuse import NEWCOMER, contributed, newcomer_interval, without
 
@@ -110,3 +113,31 @@ def test_contributions_and_what_is_left_without_them():
     own = contributed(has, np.array([True, True, False]))
     kept = without(collection.judgments, pool, own)
     assert kept.to_frame()["doc"].tolist() == ["d1", "d1"]
+
+
+def test_the_prior_of_a_later_systems_quality_is_wider_and_no_other(full):
+    problem = full.problem(depth=5, scale=Scale.graded(2))
+    model = load_card("text-hierarchical").model
+    name = full.runs.systems[1]
+    plain, wide = (replace(model, later=later).design(problem).standards.overlap for later in ((), (name,)))
+    np.testing.assert_array_equal(wide[1], LATER * plain[1])
+    np.testing.assert_array_equal(np.delete(wide, 1, axis=0), np.delete(plain, 1, axis=0))
+    nobody = replace(model, later=("somebody else",)).design(problem).standards.overlap
+    np.testing.assert_array_equal(nobody, plain)
+
+
+def test_a_later_system_that_does_better_than_expected_is_believed_sooner(full):
+    """Its judged documents are the best there are: the expected score is higher with a wider prior."""
+    model, last = load_card("text-hierarchical").model, full.runs.systems[-1]
+    runs, pool = full.runs, full.runs.pool
+    mine = np.unique(runs.pairs[-1][runs.pairs[-1] >= 0])[::2]
+    others = np.setdiff1d(np.arange(len(pool)), mine)[::9]
+    judgments = Judgments.coded(
+        pool, np.append(mine, others), np.append(np.full(len(mine), 2.0), np.zeros(len(others)))
+    )
+    given = replace(full, judgments=judgments)
+    first, then = (
+        Judging.of(given, replace(model, later=later), "DCG@5", scale=Scale.graded(2), depth=5).begin().scores
+        for later in ((), (last,))
+    )
+    assert then[last].mean() > first[last].mean() + 0.002

@@ -67,6 +67,10 @@ def test_every_view_of_a_store_states_the_same_numbers(
     ):
         if change:
             judged.change("eve", **change)
+            status = board.look().status
+            assert status.left_lower is None  # the forecast was for another target
+            assert "the model has not run since it changed" in status.summary()
+            assert client.get("/overview").status == 200
         said = json.loads(probeval("campaign", "status", store, "--refresh", "--format", "json").out)
         snapshot, status = said["snapshot"], board.look().status
         page, report, made = _words(client.get("/overview").text), report_campaign(judged), judged.statement()

@@ -28,6 +28,7 @@ from probeval.features.outputs import Retrievals
 from probeval.features.standards import Standards, TermUnits, sample_positions
 from probeval.relevance.effects.effect import AUTHORITY, POPULARITY, CampaignView, Columns, Effect
 from probeval.relevance.effects.prior import HierarchicalPrior
+from probeval.relevance.effects.system import widened
 from probeval.relevance.inference.measured import MeasuredPrior
 from probeval.relevance.normal import Normal
 
@@ -38,8 +39,11 @@ if TYPE_CHECKING:
 __all__ = ["CampaignColumns", "DesignedEffect", "ModelDesign", "standards_of"]
 
 
-def standards_of(prior: HierarchicalPrior, problem: Problem) -> Standards:
-    """Return the constants of a campaign's design, from a sample of its queries if they are many."""
+def standards_of(prior: HierarchicalPrior, problem: Problem, later: Sequence[str] = ()) -> Standards:
+    """Return the constants of a campaign's design, from a sample of its queries if they are many.
+
+    The prior of the quality of ``later`` systems is wider (:data:`probeval.relevance.effects.system.LATER`).
+    """
     sample = sample_positions(len(problem.runs.queries))
     some = problem if len(sample) == len(problem.runs.queries) else problem.part(sample)
     view = CampaignView.of(some, correlated=prior.overlap)
@@ -53,7 +57,7 @@ def standards_of(prior: HierarchicalPrior, problem: Problem) -> Standards:
     return Standards(
         agreements={far: Retrievals(some, far).agreement for far in depths},
         popularity=view.mean_popularity,
-        overlap=view.overlap,
+        overlap=widened(view.overlap, [system in later for system in view.runs.systems]),
         selectivity=view.selectivity,
         units=units,
     )

@@ -20,7 +20,7 @@ from probeval.relevance.answers.observations import observe
 from probeval.relevance.consensus import ConsensusDraws
 from probeval.relevance.distribution import Probabilities, RelevanceDistribution
 from probeval.relevance.effects.prior import HierarchicalPrior
-from probeval.relevance.inference.design import ModelDesign
+from probeval.relevance.inference.design import ModelDesign, standards_of
 from probeval.relevance.inference.laplace import LaplacePosterior, fit_laplace
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.base import Finding
@@ -49,11 +49,15 @@ class Hierarchical(Record):
         The number of posterior draws of a prediction; fewer for more than 50,000 pairs.
     inference
         The inference method: ``"laplace"`` takes seconds, ``"nuts"`` minutes but without a normal approximation.
+    later
+        The systems that had no part in the judging: they may be better or worse than the first ones would suggest, so
+        the prior of their quality is wider.
     """
 
     prior: HierarchicalPrior
     draws: int = DRAWS
     inference: Inference = "laplace"
+    later: tuple[str, ...] = ()
     kind = "hierarchical"
 
     def __post_init__(self) -> None:
@@ -87,7 +91,9 @@ class Hierarchical(Record):
 
     def unlabelled(self, problem: Problem, *, standards: Standards | None = None) -> ModelDesign:
         """Return the design of a campaign, or of some of its queries, before its labels are seen."""
-        return ModelDesign.of(self.prior.with_stated(), problem, standards=standards)
+        prior = self.prior.with_stated()
+        standards = standards_of(prior, problem, self.later) if standards is None else standards
+        return ModelDesign.of(prior, problem, standards=standards)
 
     def infer(
         self,
