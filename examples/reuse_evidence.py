@@ -103,10 +103,10 @@ average system until judgments show otherwise.
 VARIANTS = """The same with other orders and arrivals: the first campaign judged at random instead of by `gain`, and
 the later systems joining together. *by the model's own interval*: not widened. The intervals of newcomers are widened
 by {wider:g}. That is the root mean square of the level's z at {share:.0%} judged by `gain` on the campaigns other than
-these ({factor:.2f}, over {n} trajectories): the model is too sure of the level, and a newcomer shares this error. It
+these{found}: the model is too sure of the level, and a newcomer shares this error. It
 was taken after the shortfall without it was seen on these cells, but not from them. Newcomers of the same campaign
 ([below](#same-campaign)) need 1.2 on average,
-from .8 to 2.7 by campaign.
+from .8 to 2.7 by campaign. With the wider prior of their quality, the later systems here would hardly need it.
 """
 NEEDED = """### Judgments needed
 
@@ -494,7 +494,7 @@ def later_section(reuse: Reuse, go: bool) -> str:
             table(pd.DataFrame(by_cell)),
             CAUSE,
             table(pd.DataFrame(cause)),
-            VARIANTS.format(wider=NEWCOMER, share=SHARE, factor=factor, n=n),
+            VARIANTS.format(wider=NEWCOMER, share=SHARE, found=f" ({factor:.2f}, over {n} trajectories)" if n else ""),
             table(pd.DataFrame(variants)),
             NEEDED,
             table(pd.DataFrame(needed)),
