@@ -266,7 +266,7 @@ def test_names_of_policies_are_never_mathematics(tmp_path):
 
 
 def test_reliability_against_judgments_has_the_cost_of_each_size():
-    values = np.random.default_rng(1).random((5, 20)) + np.arange(5)[:, None]
+    values = np.random.default_rng(1).random((5, 20)) + np.arange(5)[:, None] + np.arange(20)
     scores = gstudy(Observed.matrix(values), interval="none")
     known = dstudy(scores, queries=[20, 50], pool=12)
     ax = plot_dstudy(known, against="judgments")
