@@ -55,7 +55,8 @@ AMONG = {"gpt4o": 30, "llama32": 100, "mistral": 100}  # judgments among labelle
 
 HEAD = """# Evidence: labels from worthless to strong
 
-Written by `examples/label_study.py`. Deep Learning 2019 and 2020 are left out of the fit in turn, with all tables of
+Written by `examples/label_study.py`, which is not on the runner of `make evidence` yet; six columns are on [with
+labels](evidence/with-labels.md). Deep Learning 2019 and 2020 are left out of the fit in turn, with all tables of
 their labels; the columns of the other one, of Deep Learning 2023 and of ANTIQUE are learned from. Columns go from
 judges by large language models to cosines, BM25 and lengths, each under its own name and under one that no card has.
 The log loss is the mean of -log P(true direction) over pairs of systems, with P at least .0001; *without* is that of

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from probeval.data import Scale, as_judgments, as_runs
+from probeval.errors import ReliabilityError
 from probeval.plots import (
     ORANGE,
     plot_components,
@@ -262,3 +263,14 @@ def test_names_of_policies_are_never_mathematics(tmp_path):
     )  # fmt: skip
     shown = drawn(plot_trajectory(Simulation((made,)), "tau"), tmp_path)
     assert any(HOSTILE[0] in text and HOSTILE[1] in text for text in shown)
+
+
+def test_reliability_against_judgments_has_the_cost_of_each_size():
+    values = np.random.default_rng(1).random((5, 20)) + np.arange(5)[:, None] + np.arange(20)
+    scores = gstudy(Observed.matrix(values), interval="none")
+    known = dstudy(scores, queries=[20, 50], pool=12)
+    ax = plot_dstudy(known, against="judgments")
+    assert ax.lines[0].get_xdata().tolist() == [240, 600]
+    assert ax.get_xlabel() == "judgments"
+    with pytest.raises(ReliabilityError, match="not known"):
+        plot_dstudy(dstudy(scores, queries=[20]), against="judgments")

@@ -20,6 +20,7 @@ from probeval.records import About, parse_counts, parse_shares, part, task
 from probeval.reliability.paired import SAMPLES, TESTS
 from probeval.reporting import SILENT, Reporter
 from probeval.scores.evaluate import as_metric
+from probeval.selection import FUSIONS
 from probeval.studies.collections import over_collections
 from probeval.studies.pools import (
     CollectionPool,
@@ -31,6 +32,7 @@ from probeval.studies.pools import (
     compare_pools,
     depth_cuts,
     describe_pool,
+    fused_cuts,
     share_cuts,
     team_cuts,
 )
@@ -90,6 +92,19 @@ class PoolStudyInputs(Work):
             default=None,
         ),
     ] = ()
+    take: Annotated[
+        Sequence[int] | None,
+        About(
+            "Numbers of documents per query, the first of a fused ranking of all systems.",
+            metavar="N,N,..",
+            kind=str,
+            parse=parse_counts,
+        ),
+    ] = None
+    fusions: Annotated[
+        Sequence[str],
+        About("With --take: a fused ranking. Default: take.", option="--fusion", choices=tuple(FUSIONS), many=True),
+    ] = ("take",)
     leave_team_out: Annotated[bool, About("Leave out what one team alone contributed, each team in turn.")] = False
     every_system: Annotated[
         bool, About("Count all systems, not only those that are deeply judged.", option="--all-systems")
@@ -143,8 +158,10 @@ class PoolStudyInputs(Work):
             collection, depth=max(depths) if depths else None, scale=scale, every_system=self.every_system
         )
         _note_pool(collection, pool, reporter, every_system=self.every_system)
-        wanted = depths or (() if self.shares or self.leave_team_out else default_depths(pool.depth))
+        others = self.shares or self.take or self.leave_team_out
+        wanted = depths or (() if others else default_depths(pool.depth))
         cuts = [*depth_cuts(pool, wanted), *share_cuts(pool, self.shares or (), seed=self.seed)]
+        cuts += fused_cuts(pool, self.take or (), self.fusions)
         return pool, [*cuts, *(team_cuts(pool) if self.leave_team_out else [])]
 
 

@@ -36,7 +36,8 @@ from probeval.selection.topics import PER_TOPIC
 from probeval.streams import Purpose, stream
 
 if TYPE_CHECKING:
-    from probeval.arrays import Floats
+    from probeval.arrays import Bools, Floats
+    from probeval.relevance import RelevanceDistribution
     from probeval.relevance.models.base import Predicts
     from probeval.selection import AuditReport, Judging, JudgingState, Questions
 
@@ -45,6 +46,7 @@ __all__ = ["AHEAD", "ModelRunner", "forecast_is_due", "forecast_is_moot"]
 AHEAD = 200  # pairs proposed in advance
 EXAMINE = 40  # judgments after which labels are examined again: it takes a second or two per source
 LEVEL = 0.95
+DOUBTED = 0.5  # by consensus the model is fitted to the grades that are right with this probability
 PATHS = 4  # trajectories of a forecast, for a few seconds of work each
 LOOK_AHEAD = 1000  # judgments that a forecast simulates
 MOST_SURPRISING = 10  # judgments that the owner is shown
@@ -97,8 +99,8 @@ class ModelRunner:
     def by_consensus(self, state: State, judged: JudgingState, surprises: Sequence[Surprise]) -> JudgingState | None:
         """The same with the errors of assessors: no grade is certain that was not settled; None without a check.
 
-        The model is fitted to the grades as they are. Each pair then has the probabilities of the model times the
-        likelihood of its answers.
+        The model is fitted to the grades that are more probably right than wrong. Each pair then has the probabilities
+        of the model times the likelihood of its answers.
         """
         errors = answer_errors(state, surprises)
         relevance = judged.prediction.relevance
@@ -113,7 +115,12 @@ class ModelRunner:
             latest = {judgment.by: judgment.grade for judgment in state.judged[pairs[i]]}
             levels = grade_levels(scale, [*latest.values()]).tolist()
             rows.append(errors.likelihood(dict(zip(latest, levels, strict=True)), n))
-        prediction = replace(judged.prediction, relevance=relevance.told(at[inside], np.array(rows)))
+        told = relevance.told(at[inside], np.array(rows))
+        doubted = _doubted(told, judged.judgments)
+        if doubted.any():
+            judged = judged.judging.state(judged.judgments.take(~doubted), answers=judged.answers)
+            told = judged.prediction.relevance.told(at[inside], np.array(rows))
+        prediction = replace(judged.prediction, relevance=told)
         return replace(judged, estimate=replace(judged.estimate, prediction=prediction))
 
     def snapshot(
@@ -379,6 +386,14 @@ def _surprising(
     of_each = _surprise(state, relevance.pool.label, left_out)
     aside = (each for each in (() if last is None else last.surprise) if state.is_set_aside(each.assessor))
     return surprising_grades(relevance, n=MOST_SURPRISING, out=left_out), (*of_each, *aside)
+
+
+def _doubted(told: RelevanceDistribution, judgments: Judgments) -> Bools:
+    """The judgments that are more probably wrong than right, shape (event,)."""
+    place = judgments.pool.within(told.pool)[judgments.pair]
+    level = grade_levels(told.scale, judgments.grade.tolist())
+    probability = told.probability.mean(axis=0) if told.has_posterior else told.probability
+    return np.asarray((place >= 0) & (told.judged[place] < 0) & (probability[place, level] < DOUBTED))
 
 
 def _sure(judged: JudgingState) -> RankingFigures:

@@ -37,7 +37,9 @@ def dstudy(
             many=True,
         ),
     ] = None,
-    plot: Annotated[Path | None, About("Plot reliability against the number of queries.", metavar="FILE")] = None,
+    plot: Annotated[
+        Path | None, About("Plot reliability by queries; FILE-judgments by judgments, of runs.", metavar="FILE")
+    ] = None,
 ) -> DStudy | DStudies:
     """Predict reliability with other numbers of queries, assessors and ranks, and the queries that a target needs.
 
@@ -73,4 +75,9 @@ def _target(text: str) -> list[tuple[str, float]]:
 def _plot(studies: tuple[DStudy, ...], path: Path, messages: Messages) -> None:
     from probeval.plots import plot_dstudy
 
-    write_pictures({path: plot_dstudy({str(study.metric or "scores"): study for study in studies})}, messages)
+    named = {str(study.metric or "scores"): study for study in studies}
+    pictures = {path: plot_dstudy(named)}
+    if all("judgments" in study.to_frame() for study in studies):
+        beside = path.with_name(f"{path.stem}-judgments{path.suffix}")
+        pictures[beside] = plot_dstudy(named, against="judgments")
+    write_pictures(pictures, messages)

@@ -40,14 +40,18 @@ def plot_pools(study: PoolStudy, *, kind: str | None = None) -> Axes:
     study
         The study.
     kind
-        ``"depth"``, ``"share"`` or ``"team"``; by default the first of which there are two cuts.
+        ``"depth"``, ``"share"``, ``"fused"`` or ``"team"``; by default the first of which there are two cuts.
     """
     kinds = [row.kind for part in study.campaigns for row in part.cuts]
-    chosen = kind or next((k for k in ("depth", "share", "team") if kinds.count(k) > len(study.campaigns)), "share")
+    chosen = kind or next(
+        (k for k in ("depth", "share", "fused", "team") if kinds.count(k) > len(study.campaigns)), "share"
+    )
     if chosen not in kinds:
         raise DataError(f"The study has no cuts of the kind {chosen!r}: {', '.join(dict.fromkeys(kinds))}.")
     if chosen == "team":
         return _plot_teams(study)
+    if chosen == "fused":
+        return _plot_fused(study)
     panels = _panels(len(study.campaigns))
     for ax, part in zip(panels, study.campaigns, strict=True):
         _plot_cuts(ax, part, chosen, study.options.tests[0])
@@ -83,6 +87,29 @@ def _plot_cuts(ax: Axes, part: CollectionPool, kind: str, test: str) -> None:
     ax.set_xlabel(AXES[kind])
     clean(ax)
     ax.grid(axis="y", color=GREY, alpha=0.3, lw=0.6)
+
+
+def _plot_fused(study: PoolStudy) -> Axes:
+    """Plot concordance and residual against documents per query, one line per fused ranking, by the first measure."""
+    panels = _panels(len(study.campaigns))
+    for ax, part in zip(panels, study.campaigns, strict=True):
+        rows = next(iter(_rows(part, "fused", study.options.tests[0]).values()))
+        names = list(dict.fromkeys(row.cut.rpartition(" ")[0] for row in rows))
+        for i, (colour, name) in enumerate(zip(colours(), names, strict=False)):
+            mine = [row for row in rows if row.cut.rpartition(" ")[0] == name]
+            at, style = [row.value for row in mine], ("-o", "-s")[i > 6]
+            ax.plot(at, [row.decisions.concordance for row in mine], style, ms=4, color=colour, label=name)
+            ax.plot(at, [row.residual for row in mine], ":", color=colour, lw=1.4)
+        ax.plot([], [], ":", color=GREY, lw=1.4, label="mean RBP residual")
+        ax.set_ylim(0, 1.03)
+        ax.set_xlim(left=0)
+        ax.set_xlabel(f"documents per query, {literal(rows[0].metric)}")
+        entitle(ax, part.campaign, size=9)
+        clean(ax)
+        ax.grid(axis="y", color=GREY, alpha=0.3, lw=0.6)
+    panels[0].set_ylabel("same decisions, or residual")
+    legend_below(panels[0], columns=5)
+    return panels[0]
 
 
 def _plot_teams(study: PoolStudy) -> Axes:

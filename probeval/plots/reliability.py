@@ -73,9 +73,15 @@ def plot_posterior(study: GStudy, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_dstudy(
-    studies: DStudy | Mapping[str, DStudy], coefficient: str | None = None, *, ax: Axes | None = None
+    studies: DStudy | Mapping[str, DStudy],
+    coefficient: str | None = None,
+    *,
+    against: str = "query",
+    ax: Axes | None = None,
 ) -> Axes:
     """Plot reliability against the number of queries, one line with a band per coefficient, study and assessor count.
+
+    Against the number of judgments, measures with different cutoffs are on one axis of cost (Urbano 2013, Figure 6.4).
 
     Parameters
     ----------
@@ -83,7 +89,11 @@ def plot_dstudy(
         A D-study, or several by name.
     coefficient
         ``"erho2"`` or ``"phi"``; by default both for one study, erho2 for several.
+    against
+        ``"query"`` or ``"judgments"``.
     """
+    if against not in ("query", "judgments"):
+        raise ReliabilityError(f"Reliability is plotted against query or judgments, got {against!r}.")
     named = studies if isinstance(studies, Mapping) else {"": studies}
     shown = [coefficient] if coefficient else ["erho2", "phi"] if len(named) == 1 else ["erho2"]
     ax = new_axes(ax, 6.4, 4.2)
@@ -91,6 +101,8 @@ def plot_dstudy(
     symbols = {"erho2": "E ρ²", "phi": "Φ"}
     for name, study in named.items():
         table = study.to_frame()
+        if against not in table.columns:
+            raise ReliabilityError("The number of judgments is not known for a table of scores. Plot against queries.")
         people = dict.fromkeys(table["assessor"]) if "assessor" in table.columns else {None: None}
         for what in shown:
             for n in people:
@@ -101,18 +113,22 @@ def plot_dstudy(
                     literal(name) if len(named) > 1 else "",
                     "" if n is None else f"{n:g} assessors",
                 ]
-                ax.plot(rows["query"], rows[what], "-o", color=colour, ms=4, label=", ".join(filter(None, parts)))
+                ax.plot(rows[against], rows[what], "-o", color=colour, ms=4, label=", ".join(filter(None, parts)))
                 ax.fill_between(
-                    rows["query"], rows[f"{what}_lower"], rows[f"{what}_upper"], color=colour, alpha=0.15, lw=0
+                    rows[against], rows[f"{what}_lower"], rows[f"{what}_upper"], color=colour, alpha=0.15, lw=0
                 )
     first = next(iter(named.values()))
     for target in {n.target for n in first.needed if n.measure in shown}:
         ax.axhline(target, color=GREY, lw=1, ls="--")
     ax.set_xscale("log")
-    ticks = spaced([point.query for point in first.points], keep=first.study.sizes["query"], ratio=1.25)
-    ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
+    if against == "query":
+        ticks = spaced([point.query for point in first.points], keep=first.study.sizes["query"], ratio=1.25)
+    else:
+        low, high = ax.get_xlim()
+        ticks = [t for k in range(9) for t in (10**k, 2 * 10**k, 5 * 10**k) if low <= t <= high]
+    ax.set_xticks(ticks, [f"{t:,g}" for t in ticks])
     ax.minorticks_off()
-    ax.set_xlabel("queries")
+    ax.set_xlabel("queries" if against == "query" else "judgments")
     ax.set_ylabel(" and ".join(symbols[what] for what in shown))
     if first.study.uncertainty:
         entitle(ax, f"{first.level:.0%} bands for {' and '.join(first.study.uncertainty)}", size=9)

@@ -20,6 +20,7 @@ from probeval.errors import ReliabilityError
 __all__ = ["minimum_difference", "power_of", "queries_needed"]
 
 MOST_QUERIES = 10_000_000
+FAR = 6.0  # standard deviations
 
 
 def power_of(difference: ArrayLike, *, sd: ArrayLike, n: ArrayLike, alpha: float = 0.05, tails: int = 2) -> Floats:
@@ -46,9 +47,15 @@ def power_of(difference: ArrayLike, *, sd: ArrayLike, n: ArrayLike, alpha: float
     if (size < 2).any() or (spread <= 0).any():
         raise ReliabilityError("Power needs at least two queries and a standard deviation above 0.")
     shift = np.abs(delta) * np.sqrt(size) / spread
-    critical = stdtrit(size - 1, 1 - alpha / tails)
-    power = 1 - nctdtr(size - 1, shift, critical)
-    return np.asarray(power + (nctdtr(size - 1, shift, -critical) if tails == 2 else 0.0))
+    critical = np.asarray(stdtrit(size - 1, 1 - alpha / tails), dtype=float)
+    power = 1 - _below(size - 1, shift, critical)
+    return np.asarray(power + (_below(size - 1, shift, -critical) if tails == 2 else 0.0))
+
+
+def _below(freedom: Floats, shift: Floats, point: Floats) -> Floats:
+    """P(a noncentral t is below a point); scipy has NaN far below its middle, where that is 0 to eleven digits."""
+    found = nctdtr(freedom, shift, point)
+    return np.where(np.isnan(found) & (shift - point > FAR), 0.0, found)
 
 
 def minimum_difference(*, sd: float, n: int, alpha: float = 0.05, power: float = 0.85, tails: int = 2) -> float:

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["EvidencePage", "evidence_pages", "stale_pages", "write_pages"]
 
 EARLY, LATER = 0.1, 0.2  # judged shares that pages show
-SURE = 0.01  # a calibration p below it is a failure
+SURE = 0.05  # a calibration p below it is a failure
 STATED = 0.05  # so is an accuracy at the stop whose p is below it
 COVERED = 0.9  # of 95% intervals
 GOOD = 0.3  # tau with nothing judged
 NONE = "no labels"
 AREAS = ("tau", "tau_top15", "mae", "calibration_error")  # figures compared over whole curves
+NAMED = 3  # modules that a page names
 DPI = 80
 
 
@@ -150,12 +151,17 @@ def _head(title: str, cells: EvidenceCells) -> str:
     made = sorted({one.made.version for one in cells.finished})
     prints = sorted({one.made.mathematics for one in cells.finished})
     state = {done: "all of them", 0: "none of them"}.get(now, f"{now} of them")
+    since = ""
+    if cells.changed and now < done:
+        few = len(cells.changed) <= NAMED
+        what = ", ".join(cells.changed) if few else f"{len(cells.changed)} modules, which `make evidence-check` names"
+        since = f" (changed since: {what})"
     campaigns = len({one.cell.collection for one in cells.finished})
     all_campaigns = len({cell.collection for cell in cells.cells})
     return (
         f"# {title}\n\n"
         f"*{done} of {len(cells.cells)} replays are finished ({campaigns} of {all_campaigns} campaigns), {state} with "
-        f"the mathematics of now. Made by `make evidence`, probeval {', '.join(made)}, mathematics "
+        f"the mathematics of now{since}. Made by `make evidence`, probeval {', '.join(made)}, mathematics "
         f"{', '.join(prints)}.*\n\n"
     )
 
@@ -218,6 +224,12 @@ def before_judging(cells: EvidenceCells, frames: Frames) -> EvidencePage:
         f"{row['campaign']}, {row['measure']}: tau is {number(row['tau'])}. The runs alone say little here."
         for row in _records(means)
         if row["tau"] < GOOD
+    ]
+    failed += [
+        f"{row['campaign']}, {row['measure']}: among the 15 best systems tau is {number(row['tau_top15'])}. Which "
+        "of the good ones is best cannot be told."
+        for row in _records(means)
+        if row["tau_top15"] < 0 <= row["tau"]
     ]
     shown = means.drop(columns="family").rename(columns={"tau_top15": "tau, best 15", "calibration_p": "p"})
     text = (
@@ -486,9 +498,8 @@ def labels_page(cells: EvidenceCells, frames: Frames) -> EvidencePage:
             failed.append(f"{at}: {number(row['accuracy at the stop'])} are right at the stop for a confidence of .95.")
     text = (
         _head("With labels: what are labels by machines worth, and do bad ones harm?", cells)
-        + "Columns from strong to worthless, each alone, judged by `gain`. The last is a strong column dealt to the "
-        "pairs "
-        "at random.\n\n"
+        + "Columns from strong to worthless, each alone, judged by `gain`. *shuffled*: the labels of a column, dealt "
+        "to the pairs at random.\n\n"
         + "\n".join(sentences)
         + "\n\n[Labels](../how-to/llm-labels.md) shows how. Every column that was tried, known and under an unknown "
         "name, "

@@ -13,6 +13,7 @@ from probeval.selection.errors import (
     write_corrections,
 )
 from probeval.selection.fairness import Fairness, fairness
+from probeval.selection.fusion import FUSIONS, Fusion, find_fusion, fused_places
 from probeval.selection.goals import GOALS, Goal
 from probeval.selection.judging import Judging, JudgingState
 from probeval.selection.labellers import choose_for_labeller, label_correlation, label_noise
@@ -35,6 +36,7 @@ __all__ = [
     "ASK",
     "EXPLORE",
     "EXPLORE_SIDES",
+    "FUSIONS",
     "GOALS",
     "PERSON",
     "POLICIES",
@@ -47,6 +49,7 @@ __all__ = [
     "ClassicalScore",
     "ErrorCorrection",
     "Fairness",
+    "Fusion",
     "Goal",
     "Judging",
     "JudgingState",
@@ -72,7 +75,9 @@ __all__ = [
     "choose",
     "choose_for_labeller",
     "fairness",
+    "find_fusion",
     "foresee",
+    "fused_places",
     "judge_later",
     "label_correlation",
     "label_noise",

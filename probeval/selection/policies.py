@@ -22,6 +22,7 @@ from probeval.errors import SelectionError, did_you_mean
 from probeval.extensions import Registry
 from probeval.scores.moments import weight_matrix
 from probeval.selection.context import SelectionContext
+from probeval.selection.fusion import FUSIONS, Fusion, fused_places
 from probeval.selection.goals import Goal
 from probeval.selection.labels import agreement_covariance, agreement_value
 from probeval.streams import Purpose, stream
@@ -127,6 +128,15 @@ def random(context: SelectionContext, goal: Goal) -> Floats:
 def depth(context: SelectionContext, goal: Goal) -> Floats:
     """Pooling: documents at rank 1 of any system first, then rank 2, and so on."""
     return -context.best_rank.astype(float)
+
+
+def _fused(fusion: Fusion) -> Policy:
+    """The policy that pools by a fused ranking: the first document of every query, then the second, and so on."""
+
+    def value(context: SelectionContext, goal: Goal) -> Floats:
+        return -fused_places(context.runs, fusion.name).astype(float)
+
+    return Policy(fusion.name, f"the same number of every query: {fusion.summary} first", value)
 
 
 def mtf(context: SelectionContext, goal: Goal) -> Floats:
@@ -325,6 +335,7 @@ OWN = {
     for policy in (
         Policy("random", "pairs in an order drawn once", random, at_random=True),
         Policy("depth", "pooling: rank 1 of every system, then rank 2, and so on", depth),
+        *map(_fused, FUSIONS.values()),
         Policy("mtf", "move to front: the next document of the run with the fewest irrelevant ones so far", mtf),
         Policy("bandit", "the next document of the run with the best recent record", bandit),
         Policy("mtc", "pairs that separate systems whose order is in doubt", mtc),

@@ -148,5 +148,8 @@ def test_the_careless_one_of_five_assessors_is_named_and_no_honest_one(data: Pat
     }
     print(pd.DataFrame(table).T.to_string())
     assert sum(at is not None for at in times) >= 9
-    assert table["consensus"]["coverage"] >= table["certain"]["coverage"]
-    assert table["consensus"]["confidence"] <= table["certain"]["confidence"]
+    certain, consensus = table["certain"], table["consensus"]
+    assert consensus["error"] < certain["error"]
+    assert consensus["coverage"] > certain["coverage"]
+    assert consensus["tau"] > certain["tau"]
+    assert abs(consensus["confidence"] - consensus["accuracy"]) < 0.02

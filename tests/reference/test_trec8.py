@@ -147,3 +147,16 @@ def test_table_5_6_relevant_documents_of_nine_topics(campaign):
     published = [next(n for n in range(100) if comb(n, 2) == pairs) for pairs in printed]
     assert published == [42, 20, 28, 38, 59, 46, 29, 65, 23]
     np.testing.assert_allclose(counts, published, atol=1)
+
+
+@pytest.mark.slow
+def test_section_2_2_pools_of_one_size(data):
+    """Lipani et al. (2017) by Yang: CombMAX, CombSUM and CombMNZ are better than Take; Condorcet and CombMIN worse."""
+    fusions = ["take", "condorcet", "combmax", "combmin", "combsum", "combmnz"]
+    study = probeval.pool_study(folder(data), "AP", take=[100], fusions=fusions)
+    rows = study.campaigns[0].rows
+    same = {row.cut.split()[0]: row.decisions.concordance for row in rows if row.kind == "fused"}
+    assert min(same[name] for name in ("combmax", "combsum", "combmnz")) > same["take"]
+    assert max(same[name] for name in ("condorcet", "combmin")) < same["take"]
+    relevant = {cut.cut.split()[0]: cut.relevant for cut in study.campaigns[0].cuts if cut.kind == "fused"}
+    assert relevant["combmin"] < 0.2 * relevant["take"]

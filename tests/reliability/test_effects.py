@@ -74,6 +74,13 @@ def test_the_threshold_of_rule_four():
     assert minimum_difference(sd=0.248, n=100, alpha=0.05, power=0.85, tails=1) == pytest.approx(0.067, abs=5e-4)
 
 
+@pytest.mark.parametrize("tails", [1, 2])
+def test_the_power_of_large_differences_is_one(tails):
+    power = power_of(np.linspace(0.01, 3, 2000), sd=0.248, n=100, tails=tails)
+    assert (np.diff(power) > -1e-9).all()  # not NaN anywhere
+    assert power[-1] == 1
+
+
 @pytest.mark.parametrize(("tails", "alternative"), [(1, "larger"), (2, "two-sided")])
 def test_power_is_statsmodels(tails, alternative):
     want = TTestPower().power(0.3, 40, 0.05, alternative=alternative)

@@ -20,8 +20,10 @@ from probeval.studies.evidence import (
     STUDIES,
     Cell,
     CellStore,
+    Study,
     fingerprint,
     modules_reached,
+    read_cells,
     read_plan,
     run_cells,
     work,
@@ -212,12 +214,19 @@ def test_what_a_change_touched_is_done_again(plan, folder, tmp_path, monkeypatch
         done.clear()
         return run_cells(part, store, version="1").of_now
 
-    study = replace(STUDIES["judging"], do=do)
-    object.__setattr__(study, "mathematics", "1")
+    class Known(Study):
+        def mathematics(self, *, priced=False):
+            return self.question
+
+        def parts(self, *, priced=False):
+            return {"a": "1", "b": self.question}
+
+    study = Known("judging", "1", do)
     assert (now(study), done) == (3, ["first", "second", "third"])
     assert (now(study), done) == (3, [])
-    other = replace(study)
-    object.__setattr__(other, "mathematics", "2")
+    other = Known("judging", "2", do)
+    monkeypatch.setattr(work, "STUDIES", {"judging": other})
+    assert read_cells(part, store).changed == ("b",)
     (line,) = (tmp_path / "judging-first.jsonl").read_text().splitlines()
     (tmp_path / "judging-first.jsonl").write_text(line.replace('"mathematics":"1"', '"mathematics":"2"') + "\n")
     assert (now(other), done) == (3, ["second", "third"])
@@ -250,7 +259,8 @@ def f(x: int, y: "float" = 1.0) -> int:
     if x > 3:
         raise ValueError(f"too large: {x}")
     return f"{x:.2f}" if y else x + 2
-class C:
+@dataclass(frozen=True)
+class C(Base):
     """Words."""
     n: Annotated[int, "Words."]
 '''
@@ -260,6 +270,9 @@ class C:
         .replace("too large", "large")
         .replace('"float"', "int")
     )
+
+    other = other.replace("frozen=True", "frozen=True, repr=False").replace("Base", "Base, Record")
+    other = other.replace("from a import b", "from a import b\nfrom probeval.display import Record")
 
     def plain(code):
         return fingerprint._plain(ast.parse(code))
@@ -281,7 +294,9 @@ def test_the_mathematics_is_what_a_cell_can_touch():
     assert {f"probeval.{name}" for name in wanted} <= set(reached)
     parts = {name.split(".")[1] for name in reached}
     assert not parts & {"cli", "api", "plots", "reports", "campaign", "web", "display", "results", "satisfaction"}
-    assert len({study.mathematics for study in STUDIES.values()}) == len(STUDIES)
+    assert len({study.mathematics() for study in STUDIES.values()}) == len(STUDIES)
+    assert set(work.PRICED) <= set(reached)
+    assert STUDIES["judging"].mathematics(priced=True) != STUDIES["judging"].mathematics()
 
 
 @pytest.mark.slow
@@ -309,6 +324,6 @@ def test_no_code_that_runs_is_left_out_of_the_fingerprint(plan, study, policy, l
     finally:
         sys.setprofile(None)
     mine = {name for name in ran if name.split(".")[0] == "probeval"}
-    reached = set(modules_reached((STUDIES[study].do.__module__,)))
+    reached = set(modules_reached((STUDIES[study].do.__module__,), work.PRICED))
     assert "probeval.scores.draws" in mine
     assert sorted(mine - reached - fingerprint.WORDS) == []

@@ -10,7 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["fingerprint_of_files", "fingerprint_of_mathematics", "fingerprint_of_values", "modules_reached"]
+__all__ = [
+    "fingerprint_of_files",
+    "fingerprint_of_mathematics",
+    "fingerprint_of_values",
+    "modules_reached",
+    "parts_of_mathematics",
+]
 
 PACKAGE = Path(__file__).parents[2]
 LENGTH = 12  # hexadecimal digits
@@ -34,29 +40,40 @@ NOT_TAKEN = {
 }
 CONSTANTS = (".json", ".csv")  # files beside a module, with numbers that it reads
 LEFT_OUT = {"kind", "type_comment", "type_ignores", "ctx"}  # fields of a syntax tree that change nothing
+NUMBERED = "Purpose"  # of random streams: its numbers never change, so one that is added changes no other
+SHOWN = {"Described", "Record", "Result"}  # base classes that say how an object is printed
 
 
-def fingerprint_of_mathematics(modules: Iterable[str]) -> str:
+def fingerprint_of_mathematics(modules: Iterable[str], *, without: Iterable[str] = ()) -> str:
     """Return the fingerprint of the modules that these can reach, and of the files of constants beside them.
 
-    Comments, docstrings, layout, messages of errors, lines of documentation of fields, and annotations of types are
-    left out.
+    Comments, docstrings, layout, messages of errors, lines of documentation of fields, annotations of types, and how
+    objects are printed are left out.
+
+    Parameters
+    ----------
+    modules
+        The modules where it begins.
+    without
+        Modules that are not taken.
 
     Examples
     --------
     >>> fingerprint_of_mathematics(["probeval.ties"]) == fingerprint_of_mathematics(["probeval.scores.exact"])
     False
     """
-    return _of_modules(modules_reached(tuple(modules)))
+    parts = parts_of_mathematics(tuple(modules), tuple(without))
+    return _hash("\n".join(f"{name} {print_}" for name, print_ in parts).encode())
 
 
 @cache
-def _of_modules(modules: tuple[str, ...]) -> str:
-    folders = sorted({_path(name).parent for name in modules} - {PACKAGE})
+def parts_of_mathematics(modules: tuple[str, ...], without: tuple[str, ...] = ()) -> tuple[tuple[str, str], ...]:
+    """Return the fingerprint of every module that these can reach, and of every file of constants beside them."""
+    reached = modules_reached(modules, without)
+    folders = sorted({_path(name).parent for name in reached} - {PACKAGE})
     beside = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in CONSTANTS]
-    parts = [f"{name} {_hash(json.dumps(_plain(_tree(name))).encode())}" for name in modules]
-    parts += [f"{path.relative_to(PACKAGE).as_posix()} {_hash(path.read_bytes())}" for path in beside]
-    return _hash("\n".join(parts).encode())
+    parts = [(name, _hash(json.dumps(_plain(_tree(name))).encode())) for name in reached]
+    return (*parts, *((path.relative_to(PACKAGE).as_posix(), _hash(path.read_bytes())) for path in beside))
 
 
 @cache
@@ -74,7 +91,7 @@ def fingerprint_of_values(values: Any) -> str:
 
 
 @cache
-def modules_reached(modules: tuple[str, ...]) -> tuple[str, ...]:
+def modules_reached(modules: tuple[str, ...], without: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the modules of the package that these import, directly or not, and themselves.
 
     A name that a package re-exports leads to the module that defines it, not to all of the package.
@@ -87,7 +104,7 @@ def modules_reached(modules: tuple[str, ...]) -> tuple[str, ...]:
     todo, found = list(modules), set[str]()
     while todo:
         name = todo.pop()
-        if name not in found and name not in WORDS | NOT_TAKEN:
+        if name not in found and name not in WORDS | NOT_TAKEN | set(without):
             found.add(name)
             todo += _imports(name)
     return tuple(sorted(found))
@@ -143,21 +160,30 @@ def _tree(module: str) -> ast.Module:
 def _plain(node: Any) -> Any:
     """Return a syntax tree as lists and texts, without words; the same for all versions of Python."""
     if isinstance(node, list):
-        return [_plain(one) for one in node]
+        return [plain for plain in map(_plain, node) if plain != "Words"]
     if not isinstance(node, ast.AST):
         return repr(node)
     if isinstance(node, ast.Raise):
         raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         return ["Raise", _plain(raised)]
+    if (isinstance(node, ast.ImportFrom) and node.module in WORDS) or (
+        isinstance(node, ast.ClassDef) and node.name == NUMBERED
+    ):
+        return "Words"
+    if isinstance(node, ast.keyword) and node.arg == "repr":
+        return "Words"
     if isinstance(node, ast.AnnAssign) and node.value is None:
         return ["Field", _plain(node.target)]
     fields = {name: value for name, value in ast.iter_fields(node) if name not in LEFT_OUT}
     for name in ("annotation", "returns"):
         fields.pop(name, None)
+    if isinstance(node, ast.ClassDef):
+        fields["bases"] = [base for base in node.bases if not (isinstance(base, ast.Name) and base.id in SHOWN)]
     body = fields.get("body")
     if isinstance(body, list) and body and _is_text(body[0]):
         fields["body"] = body[1:]
-    return [type(node).__name__, *([name, _plain(value)] for name, value in fields.items() if value not in (None, []))]
+    plain = ((name, _plain(value)) for name, value in fields.items() if value is not None)
+    return [type(node).__name__, *([name, value] for name, value in plain if value != [])]
 
 
 def _is_text(node: ast.AST) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from probeval.results import Result, frame, key
 from probeval.studies.evidence.fingerprint import fingerprint_of_values
 from probeval.studies.evidence.plan import Cell, EvidencePlan
 from probeval.studies.evidence.store import CellStore, FinishedCell
-from probeval.studies.evidence.work import do_cell, made_of, mathematics_of
+from probeval.studies.evidence.work import do_cell, made_of, mathematics_of, parts_of
 
 __all__ = ["Coverage", "EvidenceCells", "read_cells", "run_cells"]
 
@@ -51,6 +51,9 @@ class EvidenceCells(Result):
     cells: tuple[Cell, ...]
     finished: tuple[FinishedCell, ...]
     stale_pages: Annotated[tuple[str, ...], "Pages that are not what the cells give now; empty if not checked."] = ()
+    changed: Annotated[
+        tuple[str, ...], "Modules that have changed since the cells of earlier mathematics were made, where known."
+    ] = ()
     seconds: Annotated[float, "The time that was spent on cells, in seconds, over all processes."] = 0.0
 
     @key
@@ -80,6 +83,7 @@ class EvidenceCells(Result):
         return EvidenceCells(
             tuple(cell for cell in self.cells if wanted(cell)),
             tuple(one for one in self.finished if wanted(one.cell)),
+            changed=self.changed,
         )
 
     def of(self, study: str) -> EvidenceCells:
@@ -98,8 +102,9 @@ class EvidenceCells(Result):
         return (Table(self.to_frame(), self._headline()),)
 
     def sentences(self) -> tuple[str, ...]:
-        """Which pages are stale."""
-        return tuple(f"Stale: {page}" for page in self.stale_pages)
+        """What has changed since, and which pages are stale."""
+        changed = (f"Changed since they were made: {', '.join(self.changed)}.",) if self.changed else ()
+        return (*changed, *(f"Stale: {page}" for page in self.stale_pages))
 
 
 def is_of_now(one: FinishedCell, cell: Cell) -> bool:
@@ -110,8 +115,14 @@ def is_of_now(one: FinishedCell, cell: Cell) -> bool:
 
 def read_cells(plan: EvidencePlan, store: CellStore) -> EvidenceCells:
     """Return the cells of a plan that are finished."""
-    cells, known = plan.cells(), store.read()
-    return EvidenceCells(cells, tuple(known[cell.place] for cell in cells if cell.place in known))
+    cells, known, noted = plan.cells(), store.read(), store.mathematics()
+    changed = set[str]()
+    for cell in cells:
+        if cell.place in known:
+            then, now = noted.get(known[cell.place].made.mathematics, {}), parts_of(cell)
+            changed |= {name for name in {*then, *now} if then and then.get(name) != now.get(name)}
+    finished = tuple(known[cell.place] for cell in cells if cell.place in known)
+    return EvidenceCells(cells, finished, changed=tuple(sorted(changed)))
 
 
 def run_cells(
@@ -143,7 +154,7 @@ def run_cells(
         Receives a line per finished cell.
     """
     todo = to_do(plan, store, version)[:most]
-    begin, spent = time.monotonic(), 0.0
+    begin, spent, noted = time.monotonic(), 0.0, set(store.mathematics())
 
     def in_time() -> Iterator[partial[tuple[FinishedCell, float]]]:
         for cell in todo:
@@ -154,10 +165,13 @@ def run_cells(
     with parallel(max(1, min(jobs, len(todo))), scheduler) as run:
         for finished, seconds in run(in_time()):
             store.keep(finished)
+            if finished.made.mathematics not in noted:
+                store.note(finished.made.mathematics, parts_of(finished.cell))
+                noted.add(finished.made.mathematics)
             spent += seconds
             reporter.say(f"{' '.join(filter(None, map(str, finished.cell.place)))}: {seconds:.1f} s")
     found = read_cells(plan, store)
-    return EvidenceCells(found.cells, found.finished, seconds=spent)
+    return replace(found, seconds=spent)
 
 
 def to_do(plan: EvidencePlan, store: CellStore, version: str) -> Sequence[Cell]:

@@ -58,6 +58,7 @@ class FinishedCell:
 
 
 PLACE = ("study", "collection", "measure", "policy", "labels", "seed")
+MATHEMATICS = "mathematics.json"
 MADE = ("mathematics", "data", "settings", "version")
 
 
@@ -77,6 +78,21 @@ class CellStore:
         """Return the finished cells by their places."""
         files = sorted(self.folder.glob("*.jsonl")) if self.folder.is_dir() else []
         return {one.cell.place: one for path in files for one in self._lines(path)}
+
+    def mathematics(self) -> dict[str, dict[str, str]]:
+        """Return the fingerprints of modules, by the fingerprint of the mathematics of finished cells."""
+        path = self.folder / MATHEMATICS
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+
+    def note(self, mathematics: str, parts: Mapping[str, str]) -> None:
+        """Write the modules of a mathematics; those of which no cell is left are dropped."""
+        used = {one.made.mathematics for one in self.read().values()} | {mathematics}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with _locked(self.folder):
+            known = {name: had for name, had in self.mathematics().items() if name in used}
+            known[mathematics] = dict(parts)
+            text = json.dumps(known, indent=0, sort_keys=True)
+            write_bytes(self.folder / MATHEMATICS, f"{text}\n".encode())
 
     def keep(self, finished: FinishedCell) -> None:
         """Write a finished cell; cells that another process wrote meanwhile stay."""

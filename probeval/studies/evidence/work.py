@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 from probeval.errors import DataError, ProbevalWarning, did_you_mean
@@ -14,13 +15,17 @@ from probeval.studies.evidence.fingerprint import (
     fingerprint_of_files,
     fingerprint_of_mathematics,
     fingerprint_of_values,
+    parts_of_mathematics,
 )
 from probeval.studies.evidence.judging import judge
 from probeval.studies.evidence.plan import Cell, EvidencePlan
 from probeval.studies.evidence.sources import CellSources
 from probeval.studies.evidence.store import FinishedCell, Made
 
-__all__ = ["STUDIES", "Study", "do_cell", "made_of", "mathematics_of"]
+__all__ = ["STUDIES", "Study", "do_cell", "made_of", "mathematics_of", "parts_of"]
+
+
+PRICED = ("probeval.selection.labellers", "probeval.selection.prices")  # taken if observers have prices
 
 
 @cache
@@ -46,10 +51,13 @@ class Study:
     question: str
     do: Callable[[Cell, CellSources], dict[str, Any]]
 
-    @cached_property
-    def mathematics(self) -> str:
-        """The fingerprint of the mathematics that its cells can touch."""
-        return fingerprint_of_mathematics((self.do.__module__,))
+    def parts(self, *, priced: bool = False) -> dict[str, str]:
+        """The fingerprints of the modules that its cells can touch; of more if observers have prices."""
+        return dict(parts_of_mathematics((self.do.__module__,), () if priced else PRICED))
+
+    def mathematics(self, *, priced: bool = False) -> str:
+        """The fingerprint of all of them."""
+        return fingerprint_of_mathematics((self.do.__module__,), without=() if priced else PRICED)
 
 
 STUDIES: Mapping[str, Study] = {
@@ -70,7 +78,16 @@ def study_of(cell: Cell) -> Study:
 
 def mathematics_of(cell: Cell) -> str:
     """Return the fingerprint of the mathematics that a cell uses now."""
-    return study_of(cell).mathematics
+    return study_of(cell).mathematics(priced=_priced(cell))
+
+
+def parts_of(cell: Cell) -> dict[str, str]:
+    """Return the fingerprints of the modules that a cell can touch now."""
+    return study_of(cell).parts(priced=_priced(cell))
+
+
+def _priced(cell: Cell) -> bool:
+    return "prices" in json.loads(cell.settings)
 
 
 def made_of(plan: EvidencePlan, cell: Cell, version: str) -> Made:

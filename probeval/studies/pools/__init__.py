@@ -1,6 +1,6 @@
 """Studies of pools: what a collection would have told with fewer judgments."""
 
-from probeval.studies.pools.cuts import Cut, depth_cuts, share_cuts, team_cuts
+from probeval.studies.pools.cuts import Cut, depth_cuts, fused_cuts, share_cuts, team_cuts
 from probeval.studies.pools.outcomes import (
     DecisionOutcome,
     PoolOptions,
@@ -33,6 +33,7 @@ __all__ = [
     "depth_cuts",
     "describe_pool",
     "first_unjudged",
+    "fused_cuts",
     "share_cuts",
     "team_cuts",
 ]

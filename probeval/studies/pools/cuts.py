@@ -1,4 +1,4 @@
-"""Fewer judgments than the reference has: pools cut to a depth or to a share, or without those of one team."""
+"""Fewer judgments than the reference has: to a depth, a share or a place in a fused ranking, or without one team."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 from probeval.arrays import Bools, frozen
 from probeval.display import Record
 from probeval.errors import DataError
+from probeval.selection.fusion import fused_places
 from probeval.selection.reuse import contributed
 from probeval.streams import Purpose, stream
 from probeval.studies.pools.reference import ReferencePool, pooled_pairs
 
-__all__ = ["Cut", "default_depths", "depth_cuts", "share_cuts", "team_cuts"]
+__all__ = ["Cut", "default_depths", "depth_cuts", "fused_cuts", "share_cuts", "team_cuts"]
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 1.0)  # of the depth of the reference: 5, 10, 15, 20, 25 and 50, as published
 
@@ -27,9 +28,9 @@ class Cut(Record):
     Parameters
     ----------
     kind, name
-        ``"depth"``, ``"share"`` or ``"team"``; and its name in tables, such as ``depth 5``.
+        ``"depth"``, ``"share"``, ``"fused"`` or ``"team"``; and its name in tables, such as ``depth 5``.
     value
-        The depth or the share; NaN for a team.
+        The depth, the share or the number of documents per query; NaN for a team.
     kept
         Mask of the pairs whose judgments stay, shape (pair,).
     systems
@@ -104,6 +105,37 @@ def share_cuts(pool: ReferencePool, shares: Iterable[float], *, seed: int = 0) -
     for share in wanted:
         most = np.maximum(np.rint(share * known), 1)
         cuts.append(Cut("share", f"share {share:g}", share, judged & (place < most[query]), _all(pool)))
+    return cuts
+
+
+def fused_cuts(pool: ReferencePool, sizes: Iterable[int], fusions: Iterable[str]) -> list[Cut]:
+    """Return the judgments of the first documents of every query in fused rankings: Take@N and its kin.
+
+    Parameters
+    ----------
+    pool
+        The reference.
+    sizes
+        The numbers of documents per query.
+    fusions
+        Names of :data:`~probeval.selection.FUSIONS`.
+
+    Examples
+    --------
+    >>> from probeval.relevance import synthetic_campaign
+    >>> from probeval.studies.pools import choose_pool
+    >>> pool = choose_pool(synthetic_campaign(seed=1, systems=6, queries=5, depth=20))
+    >>> [(cut.name, int(cut.kept.sum())) for cut in fused_cuts(pool, [10], ["take", "combmnz"])]
+    [('take 10', 50), ('combmnz 10', 50)]
+    """
+    wanted, cuts = sorted(set(sizes)), []
+    if wanted and wanted[0] < 1:
+        raise DataError(f"Fused rankings are cut to a number of documents from 1, got {wanted[0]}.")
+    at = pool.runs.places(pool.depth)
+    for name in dict.fromkeys(fusions):
+        places = fused_places(pool.runs.top(pool.depth), name)
+        first = np.where(at >= 0, places[at], len(at))
+        cuts += [Cut("fused", f"{name} {n}", float(n), pool.judged & (first < n), _all(pool)) for n in wanted]
     return cuts
 
 
