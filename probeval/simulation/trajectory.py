@@ -282,8 +282,12 @@ class Trajectory(Result):
         return next((s.judged for s in self.steps if s.confidence >= confidence), None)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per batch: judged, confidence, accuracy, tau, significant, sd and mae of scores."""
-        return frame(self.steps, TrajectoryStep)
+        """Return one row per batch: judged, confidence, accuracy, tau, significant, sd and mae of scores.
+
+        Where labels have a price, also labels, the number bought, and cost.
+        """
+        rows = frame(self.steps, TrajectoryStep)
+        return rows.drop(columns=["labels", "cost"]) if self.allocation is UNSET else rows
 
     def _headline(self) -> str:
         how = f"; {INDEPENDENT}" if self.independent else ""

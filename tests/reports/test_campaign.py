@@ -51,8 +51,9 @@ def test_it_has_what_was_judged_who_did_it_and_how_it_was_made(page: Page) -> No
     keys = [section.key for section in page.sections]
     at = keys.index("judging")
     assert keys[at : at + 3] == ["judging", "audit", "people"]
-    (people,) = (TableText.of(part) for part in page["people"].parts if isinstance(part, Table))
+    people, verdicts = (TableText.of(part) for part in page["people"].parts if isinstance(part, Table))
     assert {(row[0], row[1]) for row in people.rows} == {("ann", "10"), ("ben", "9")}
+    assert {row[0] for row in verdicts.rows} == {"ann", "ben"}
     assert page.figures[1][1] == "14"  # two people do not agree on one of them
     assert page["people"].parts[0] == Prose(
         "14 of 56 pairs judged from 19 judgments (1 further judgment of the same pairs; 3 judgments of pairs outside "

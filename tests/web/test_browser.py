@@ -226,7 +226,7 @@ def test_a_check_looks_and_counts_like_any_other_question(
             assert page.locator("#mine").inner_text() == str(count)
             assert int(page.locator("#judged").inner_text().split()[0]) == 12 + count
             press(page, "1")
-        assert set(seen) == set(TaskPurpose)
+        assert set(seen) == {TaskPurpose.judgment, TaskPurpose.gold, TaskPurpose.repeat}
         assert seen[TaskPurpose.gold] | seen[TaskPurpose.repeat] <= seen[TaskPurpose.judgment]
         assert wrong == []
 
