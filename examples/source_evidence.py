@@ -306,4 +306,6 @@ def page(data: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python examples/source_evidence.py DATA")
     PAGE.write_text("\n".join(page(Path(sys.argv[1]))) + "\n", encoding="utf-8")
