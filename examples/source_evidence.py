@@ -1,4 +1,4 @@
-"""Write docs/evidence-sources.md: `python examples/source_evidence.py DATA ORACLES`.
+"""Write docs/evidence-sources.md: `python examples/source_evidence.py DATA`.
 
 Every item is declared once: what can be computed, where a source prints it, by which verb or function, the printed
 figure, how near ours must be, and how ours is computed. `tests/reference/test_sources.py` computes each again, and
