@@ -21,7 +21,7 @@ from probeval.relevance import synthetic_campaign
 from probeval.web import Board, Limiter, Roster, application
 from probeval.web.forms import FIELDS
 from tests.attack.cases import Attack, Attempt, Tally, in_memory
-from tests.web.served import Judge, Served
+from tests.web.served import Judge, RefusedError, Served
 
 METHODS = ("GET", "GET", "POST", "POST", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "BREW")
 WORDS = ("", "q1", "d001", "0", "1", "2", "-1", "nan", "qrels", "log", "csv", "../x", "%2e%2e", "'", "\0", "\u202e")
@@ -101,14 +101,20 @@ def hostile_requests(number: int) -> Iterator[Attempt]:
                 role, (route, method) = rng.choice(ROLES), routes[len(seen) % len(routes)]
                 at = 2 * rng.randrange(10) + (role == "assessor")
                 judge = judges[at]
-                if not judge.fields:
-                    judge.look()
+                try:
+                    if not judge.cookie:
+                        judge.sign_in(tokens[at])
+                    if not judge.fields:
+                        judge.look()
+                except RefusedError as refused:
+                    if refused.status != 429:
+                        raise
+                    raise ProbevalError("429") from refused  # the wrong tokens before it came from the same address
                 sent = Sent.draw(rng, route, method, judge.fields.get("mark", ""), rng.choice(pairs))
                 own = {"Origin": server.url} | ({} if role == "stranger" else {"Cookie": judge.cookie})
                 status, text = sent.send(server, own)
                 if route == "/logout" and status < 400 and role != "stranger":  # their session has ended
-                    judge.close()
-                    judges[at] = Judge(server.url, tokens[at])
+                    judge.cookie, judge.fields = "", {}
                 tally[f"{route} by {'an' if role != 'stranger' else 'a'} {role}"] += 1
                 seen.append(memory_of(server) if len(seen) % 50 == 0 else seen[-1])
                 assert status < 500, (status, sent)

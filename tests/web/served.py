@@ -50,6 +50,14 @@ class Served:
         self.process.communicate()
 
 
+class RefusedError(AssertionError):
+    """The server refused an honest request."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"{status} {text}")
+        self.status = status
+
+
 class Judge:
     """An assessor with a connection of their own, who reads what the page says."""
 
@@ -64,7 +72,7 @@ class Judge:
         self.fields: dict[str, str] = {}
         self.seconds: list[float] = []
         if token is not None:
-            self._sign_in(token)
+            self.sign_in(token)
 
     def look(self) -> str:
         """Open the page, on a connection that the server has not given up meanwhile."""
@@ -88,12 +96,14 @@ class Judge:
     def close(self) -> None:
         self._connection.close()
 
-    def _sign_in(self, token: str) -> None:
+    def sign_in(self, token: str) -> None:
+        """Begin a session."""
         headers = {"Origin": self.url, "Content-Type": "application/x-www-form-urlencoded"}
         self._connection.request("POST", "/login", urlencode({"token": token}), headers)
         answer = self._connection.getresponse()
         text = answer.read().decode()
-        assert answer.status == 303, f"{answer.status} {text}"
+        if answer.status != 303:
+            raise RefusedError(answer.status, text)
         self.cookie = answer.headers["set-cookie"].partition(";")[0]
 
     def _ask(self, method: str, path: str, form: dict[str, str] | None) -> str:
@@ -106,7 +116,8 @@ class Judge:
         answer = self._connection.getresponse()
         text = answer.read().decode()
         self.seconds.append(time.perf_counter() - began)
-        assert answer.status == 200, f"{answer.status} {text}"
+        if answer.status != 200:
+            raise RefusedError(answer.status, text)
         found = FORM.search(text)
         self.fields = {} if found is None else {k: unescape(v) for k, v in FIELD.findall(found[0])}
         return text
