@@ -437,8 +437,13 @@ class Store:
     def campaigns(self) -> dict[str, int]:
         """The key of each campaign, by name."""
         with self._reading() as connection:
-            rows = connection.execute(sa.select(CAMPAIGN.c.name, CAMPAIGN.c.id).order_by(CAMPAIGN.c.id))
-            return {row.name: row.id for row in rows}
+            rows = connection.execute(sa.select(CAMPAIGN.c.name, CAMPAIGN.c.id).order_by(CAMPAIGN.c.id)).all()
+        for row in rows:
+            if not isinstance(row.name, str):
+                raise StoreError(
+                    f"{self.name}: the name of campaign {row.id} is no text. Restore the store from a backup."
+                )
+        return {row.name: row.id for row in rows}
 
     def find(self, name: str | None) -> int:
         """The key of the campaign with this name, or of the only campaign."""

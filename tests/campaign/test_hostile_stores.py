@@ -50,6 +50,7 @@ def test_a_thousand_damaged_stores():
         ("grades.db", 'event SET body = replace(body, \'"left"\', \'"up"\')', "cannot be read"),
         ("lists.db", 'event SET body = replace(body, \'"documents":["\', \'"documents":["x\')', "cannot be read"),
         ("loose-grades.db", "event SET time = 'noon'", "cannot be read"),
+        ("loose-grades.db", "campaign SET name = NULL", "the name of campaign 1 is no text"),
         ("loose-grades.db", "event SET by = NULL", "cannot be read"),
         ("loose-grades.db", "version SET version = NULL", "not a store of campaigns"),
         ("loose-grades.db", "outlook SET time = 1e999", "the file is damaged"),
